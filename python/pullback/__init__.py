@@ -555,7 +555,7 @@ def get_float32_matmul_precision() -> str:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Says how exact products of ``float32`` matrices must be: here they are as exact as the dtype.
+    """Sets how exact products of ``float32`` matrices must be: here they are as exact as the dtype.
 
     Args:
         precision: ``"highest"``; ``"high"`` and ``"medium"`` allow less, which is not made use of.

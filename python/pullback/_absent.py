@@ -1,4 +1,4 @@
-"""What PyTorch has and this package has not: errors that say so.
+"""Errors for names that PyTorch has and this package does not have.
 
 ``from torch import fft`` and ``import torch.fft`` raise an ImportError that names what is missing,
 for every public name of PyTorch (`_known`, read when something is missing for the first time).

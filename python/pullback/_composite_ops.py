@@ -286,7 +286,7 @@ class _Alias(OpOverload):
     """A form of an op under a second name."""
 
     def __init__(self, name: str, meant: OpOverload) -> None:
-        """Made when the name is asked for: what it means has a form of this name."""
+        """Made on first access, because the namespace may have a form of this name."""
         # (The signature is of the functional form: what follows the name there stays.)
         rest = meant._schema_text.removeprefix(meant._opname.removesuffix("_"))
         super().__init__(name, meant._overloadname, name.removesuffix("_") + rest, meant._call)

@@ -54,7 +54,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Whether :func:`use_deterministic_algorithms` asked for them."""
+    """Whether :func:`use_deterministic_algorithms` requested them."""
     return _enabled
 
 

@@ -77,7 +77,7 @@ FloatType, BoolType, StringType = _kind("FloatType"), _kind("BoolType"), _kind("
 ComplexType, DeviceObjType = _kind("ComplexType"), _kind("DeviceObjType")
 OptionalType, ListType = _kind("OptionalType"), _kind("ListType")
 
-# By the word of a signature: how the type is shown, and its class.
+# The shown form and class of each type of a signature.
 _WORDS: dict[str, tuple[str, type[Type]]] = {
     "Tensor": ("Tensor", TensorType),
     "Scalar": ("number", NumberType),
@@ -109,7 +109,7 @@ def _type(word: str, suffix: str, *, is_real: bool) -> Type:
 
 
 class AliasInfo:
-    """What a signature says of the memory of an argument: ``Tensor(a!)``."""
+    """The annotation of an argument's memory in a signature: ``Tensor(a!)``."""
 
     def __init__(self, text: str) -> None:
         """Read from what stands between the parentheses."""

@@ -14,12 +14,12 @@ from types import ModuleType
 from typing import Any
 
 _PREFIX = __name__.rpartition(".")[0] + "."
-# One for all: what is loaded may load others.
+# One lock for all modules, because loading one may load others.
 _LOCK = threading.RLock()
 _LOADING: set[str] = set()
 # How to load those that are not yet: their ``__spec__`` may be another's by then (``_alias``).
 _SPECS: dict[str, Any] = {}
-# What tools ask of a module without meaning to use it; other names with underscores are of use.
+# Names that tools read from a module without using it; other names with underscores do load it.
 _MEANT = frozenset({"__all__", "__dict__", "__doc__", "__path__", "__version__"})
 
 

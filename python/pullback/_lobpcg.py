@@ -147,7 +147,7 @@ class _Solver:
     def solve(
         self, A: Tensor, B: Tensor | None, X: Tensor, iK: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """One matrix."""
+        """Solves for one matrix."""
         n = X.shape[-1]
         self.A, self.B = A, B
         self.iparams.update(m=A.shape[-1], n=n)
@@ -217,7 +217,7 @@ def _orthonormal(x: Tensor, B: Tensor | None) -> Tensor:
 def _differentiable(
     A: Tensor, B: Tensor | None, vectors: Tensor, solver: _Solver
 ) -> tuple[Tensor, Tensor]:
-    """The same pairs by the dense problem, whose derivatives are known."""
+    """The same eigenpairs by the dense problem, whose derivatives are known."""
     if A.is_sparse or (B is not None and B.is_sparse):
         raise ValueError(
             "lobpcg.backward does not support sparse input yet."

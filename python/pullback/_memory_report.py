@@ -195,7 +195,7 @@ def _report(tensors: list[Tensor], calls: _Calls | None) -> MemoryReport:
     packed = sum(_is_packed(node) for node in natives)
     for node in nodes:
         if _is_custom(node) and packed:
-            # (To look at what it saved might call hooks.)
+            # (Reading what it saved might call hooks.)
             packed += 1
             continue
         for name, tensor in _saved(node):
@@ -403,7 +403,7 @@ def _row(frame: _Frame, total: int) -> str:
     if not frame.parts:
         return ""
     order = sorted(frame.parts.items(), key=lambda pair: -pair[1].bytes)
-    # (What is too thin to be seen is left out: the page stays small, however large the graph.)
+    # (Bars too thin to be seen are left out: the page stays small, however large the graph.)
     wide = [(name, part) for name, part in order if part.bytes * 1000 >= total]
     bars = (_bar(name, part, part.bytes / frame.bytes, total) for name, part in wide)
     return f'<div style="display:flex">{"".join(bars)}</div>'

@@ -72,7 +72,7 @@ def is_contiguous_or_false(a: Any) -> bool:
 
 
 def alert_not_deterministic(caller: str) -> None:
-    """Says that an op is not deterministic, where only such ops are asked for.
+    """Raises an error for an op that is not deterministic, if only deterministic ops are allowed.
 
     Raises:
         RuntimeError: with ``use_deterministic_algorithms(True)``; a warning if that was

@@ -1,4 +1,4 @@
-"""What stands for the script of a function."""
+"""The script of a function."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Tag(enum.Enum):
 
 Tag.__module__ = __name__.rpartition(".")[0]
 
-# How the library says the same of ops that PyTorch does not have.
+# Tags by which the library describes ops that PyTorch does not have.
 _WORDS = {
     "random": Tag.nondeterministic_seeded,
     "pointwise": Tag.pointwise,

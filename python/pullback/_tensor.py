@@ -31,7 +31,7 @@ __all__ = ["Tensor"]
 def _rebuild_from_type_v2(
     func: Callable[..., Tensor], new_type: type[Tensor], args: tuple[Any, ...], state: Any
 ) -> Tensor:
-    """What ``func(*args)`` makes, as a tensor of a class, with attributes."""
+    """The result of ``func(*args)`` as a tensor of a class, with attributes."""
     tensor = func(*args)
     if type(tensor) is not new_type:
         requires_grad = tensor.requires_grad
@@ -61,7 +61,7 @@ def _deep_copied(tensor: Tensor, memo: dict[Any, Any]) -> Tensor:
     return new
 
 
-# What a tensor holds that is not shown yet: its elements' conjugates, or negatives.
+# The unresolved bits of a tensor: conjugate or negative.
 _BITS = {"conj": "is_conj", "neg": "is_neg"}
 
 
@@ -102,7 +102,7 @@ def _reduced(tensor: Tensor) -> tuple[Any, tuple[Any, ...]]:
 
 
 def _state(tensor: Tensor) -> Any:
-    """What a tensor keeps beside its elements: its dictionary, and its slots if there are any."""
+    """The state of a tensor besides its elements: its dictionary and its slots, if any."""
     attributes = dict(tensor.__dict__) or None
     slots = {name: getattr(tensor, name) for name in _slots(type(tensor)) if hasattr(tensor, name)}
     return (attributes, slots) if slots else attributes
@@ -412,7 +412,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
             new = self.detach().clone()
             new.requires_grad = self.requires_grad
         else:
-            # What is copied holds what it shows.
+            # The copy holds the resolved values.
             is_plain = not self.is_conj() and not self.is_neg()
             new = _deep_copied(self if is_plain else self.detach().clone(), memo)
             new.requires_grad = self.requires_grad
@@ -431,7 +431,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         state = given(self) if has_own and given is not None else _state(self)
         func, arguments = _reduced(self)
         if self.requires_grad and self.layout is not _C.strided:
-            # (What rebuilds a sparse tensor has no argument for it.)
+            # (The function that rebuilds a sparse tensor has no argument for it.)
             attributes, slots = state if isinstance(state, tuple) else (state, None)
             state = (attributes, {**(slots or {}), "requires_grad": True})
         if kind is Tensor and not state:
@@ -497,7 +497,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         return self._repr(tensor_contents)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: shape, dtype, statistics and a heat map of the elements."""
+        """The HTML for notebooks: shape, dtype, statistics and a heat map of the elements."""
         from ._html import tensor_html
 
         return tensor_html(self)

@@ -71,7 +71,7 @@ def _add_suffixes(tensor_str: str, suffixes: list[str], indent: int, force_newli
 
 
 def _str_intern(inp: Any, *, tensor_contents: str | None = None) -> str:
-    """What a tensor prints; with the text of its elements where that is given."""
+    """The text of a tensor; with the given text of its elements, if there is one."""
     text = _C.TensorBase.__repr__(inp)
     if tensor_contents is None:
         return text

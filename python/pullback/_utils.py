@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 
-# How many bytes may be walked through that a file does not hold.
+# The number of bytes beyond the file's own that may be walked through.
 _SPARE = 1 << 20
 
 
@@ -162,7 +162,7 @@ def _rebuild_parameter_with_state(
 
 
 def _restored(device: Any) -> Any:
-    """Where what was on a device is wanted."""
+    """The device to which a tensor from a device is loaded."""
     from .serialization import _location_of, _serialization_tls
 
     return _location_of(_serialization_tls.map_location, device)

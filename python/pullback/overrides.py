@@ -277,7 +277,7 @@ def _spaces() -> list[tuple[str, Any, Iterable[str]]]:
 
 
 class _Table:
-    """What was found in the namespaces, sorted."""
+    """The functions that were found in the namespaces, sorted."""
 
     def __init__(self) -> None:
         self.overridable: dict[Any, list[Callable[..., Any]]] = {}
@@ -411,7 +411,7 @@ def _stand_ins() -> dict[Callable[..., Any], Callable[..., int]]:
 
 
 def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., int]]:
-    """For each overridable function one with the same parameters, which returns -1."""
+    """For each overridable function, a function with the same parameters that returns -1."""
     return dict(_stand_ins())
 
 

@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 from . import _C, _absent
 from .storage import _DTYPES, UntypedStorage
 
-# For annotations: where storages of a file go.
+# For annotations: where the storages of a file are put.
 MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | _C.device | str | dict[str, str] | None
 
 __all__ = [
@@ -83,7 +83,7 @@ class LoadEndianness(Enum):
 
 
 class StorageType:
-    """What a class of storages of one dtype is in a file."""
+    """The stand-in for PyTorch's class of storages of one dtype, as files name it."""
 
     def __init__(self, name: str) -> None:
         self._dtype = _DTYPES[name]
@@ -226,7 +226,7 @@ def clear_safe_globals() -> None:
 
 
 def get_safe_globals() -> list[Any]:
-    """What :func:`add_safe_globals` was told."""
+    """The classes that were given to :func:`add_safe_globals`."""
     told: list[Any] = _weights()._get_safe_globals()
     return told
 
@@ -394,7 +394,7 @@ def location_tag(storage: Any) -> str:
     """The name of the location where a storage is.
 
     Raises:
-        RuntimeError: if nobody knows.
+        RuntimeError: if no registered function knows.
     """
     for _, tagger, _ in _package_registry:
         location = tagger(storage)
@@ -404,10 +404,10 @@ def location_tag(storage: Any) -> str:
 
 
 def default_restore_location(storage: Any, location: str) -> Any:
-    """The storage in the place of this name.
+    """The storage, moved to the location of this name.
 
     Raises:
-        RuntimeError: if nobody can bring it there.
+        RuntimeError: if no registered function can move it there.
     """
     for _, _, bring in _package_registry:
         result = bring(storage, location)
@@ -424,7 +424,7 @@ def _kind_name(value: Any) -> str:
 
 
 def _location_of(map_location: Any, location: Any) -> Any:
-    """Where what was at ``location`` is wanted, as far as can be said without a storage."""
+    """The location to which ``location`` is mapped, as far as is known without a storage."""
     if isinstance(map_location, dict):
         return map_location.get(str(location), location)
     if isinstance(map_location, (str, bytes, _C.device)):
@@ -675,7 +675,7 @@ def load(
 
 
 def _wants_weights_only(weights_only: bool | None, pickle_module: Any) -> bool:
-    """What is asked for, by argument or by environment."""
+    """Whether weights only are asked for, by the argument or by the environment."""
 
     def is_set(name: str) -> bool:
         return os.getenv(name, "0").lower() in ("1", "y", "yes", "true")

@@ -27,7 +27,7 @@ _BEFORE, _AFTER = float("-inf"), float("inf")
 
 
 def _order(text: str) -> tuple[Any, ...] | None:
-    """What versions are compared by; None for what is no version."""
+    """The key by which versions are compared; None for text that is not a version."""
     found = _FORM.fullmatch(text)
     if found is None:
         return None

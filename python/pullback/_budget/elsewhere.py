@@ -1,4 +1,4 @@
-"""What is kept in another form: as bfloat16, half the bytes and fewer digits, or in a file."""
+"""Values that are kept in another form: as bfloat16 with half the bytes, or in a file."""
 
 from __future__ import annotations
 

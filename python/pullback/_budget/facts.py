@@ -1,4 +1,4 @@
-"""What is known of ops: what they write to, whether they draw at random, how much they make."""
+"""Facts about ops: what they write to, whether they draw random numbers, how much they allocate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SIZES_KEPT = 4096
 
 
 class OpFacts:
-    """What is known of one form of an op, from its signature and its traits."""
+    """Facts about one form of an op, from its signature and its traits."""
 
     __slots__ = (
         "func",
@@ -64,7 +64,7 @@ _facts: dict[Any, OpFacts] = {}
 
 
 def facts_of(func: Any) -> OpFacts:
-    """What is known of an op."""
+    """The facts about an op."""
     found = _facts.get(func)
     if found is None:
         found = _facts[func] = OpFacts(func)
@@ -106,7 +106,7 @@ def _storages(value: Any, found: dict[int, int]) -> dict[int, int]:
 
 
 class Sizes:
-    """How many bytes calls make, by op and shapes of arguments."""
+    """The number of bytes that calls allocate, by op and shapes of arguments."""
 
     def __init__(self) -> None:
         self._known: dict[Any, list[Any]] = {}
@@ -126,7 +126,7 @@ class Sizes:
             key = tuple(parts)
             known = self._known.get(key)
         except (TypeError, RuntimeError):
-            # (What cannot be compared, or a tensor without strides.)
+            # (Arguments that cannot be compared, or a tensor without strides.)
             return [_argument_bytes(args), 0, 0.0]
         if known is None:
             if len(self._known) >= _SIZES_KEPT:
@@ -146,7 +146,7 @@ class Sizes:
                 given = [_on_meta(value) for value in args]
                 before = _storages([given, list(named.values())], {})
                 found = _storages(facts.func(*given, **named), {})
-                # (What shows the memory of an argument takes none.)
+                # (A result that shows the memory of an argument takes no bytes.)
                 return sum(size for key, size in found.items() if key not in before)
         except (RuntimeError, TypeError, ValueError, NotImplementedError, IndexError):
             return _argument_bytes(args)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def version_of(storage: Any) -> int:
-    """How often storage was written to."""
+    """How often a storage was written to."""
     return _C._tensor_over(storage, _C.uint8, 0, [0], [1])._version
 
 
@@ -71,7 +71,7 @@ class Recipe:
         self.written: Record | None = None
         self.random: Any = None
         self.seconds = 0.0
-        # Which result fills which record.
+        # The index of the result that fills each record.
         self.outs: list[tuple[int, weakref.ref[Record]]] = []
 
 
@@ -109,7 +109,7 @@ class Record:
         self.recipe: Recipe | None = None
         self.anchor: weakref.ref[Anchor] | None = None
         self.handles: list[weakref.ref[Handle]] = []
-        # What was given up and put elsewhere: as bfloat16, or in a file.
+        # A value that was given up and is kept elsewhere: as bfloat16, or in a file.
         self.stored: Any = None
         self.is_given_up = self.was_given_up = False
         # Whether something that was given up is computed from it.
@@ -162,7 +162,7 @@ class Record:
 
 
 class Handle:
-    """What a graph keeps in the place of a saved tensor."""
+    """The object that a graph keeps in place of a saved tensor."""
 
     __slots__ = ("__weakref__", "alias", "dtype", "offset", "record", "size", "stride", "version")
 

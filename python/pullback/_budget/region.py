@@ -59,7 +59,7 @@ def bytes_in(limit: Any) -> int:
 
 
 class Row:
-    """What happened to the values that one op made at one line."""
+    """The statistics of the values that one op made at one line."""
 
     def __init__(self, op: str, line: str) -> None:
         self.op, self.line = op, line
@@ -67,7 +67,7 @@ class Row:
         self.count = self.bytes = 0
         #: Bytes that were given up at least once, by way.
         self.given_up = dict.fromkeys(_WAYS, 0)
-        #: How often values were had again, and the time that took.
+        #: How often values were computed again or loaded, and the time that took.
         self.times = 0
         self.seconds = 0.0
 
@@ -104,7 +104,7 @@ class MemoryBudget:
         self._elsewhere = None if offload is None else Elsewhere(offload)
         #: The most bytes that the allocator held during the region.
         self.peak = 0
-        #: What the peak would have been, had nothing been given up.
+        #: The peak as it would have been without giving up values.
         self.estimated_peak = 0
         #: How often, and for how long, values were computed again or loaded.
         self.recomputed = 0
@@ -166,7 +166,7 @@ class MemoryBudget:
         if beyond > 0 and kind is None:
             raise self._exceeded(self.peak, "the region")
 
-    # ---- what the store tells ----
+    # ---- what the store reports ----
 
     def _row(self, record: Record) -> Row:
         line = record.line
@@ -215,7 +215,7 @@ class MemoryBudget:
 
     @property
     def rows(self) -> list[Row]:
-        """What was saved, by op and line, largest first."""
+        """The saved values, by op and line, largest first."""
         return sorted(self._rows.values(), key=lambda row: -row.bytes)
 
     def to_dict(self) -> dict[str, Any]:

@@ -187,7 +187,7 @@ class Replay:
                 uses[id(source)] = uses.get(id(source), 0) + 1
         uses[id(wanted)] = uses.get(id(wanted), 0) + 1
         self.store.busy, before = set(uses), self.store.busy
-        # Values that nobody else has: the next op in place may write to them.
+        # Values that no other recipe needs: the next op in place may write to them.
         fresh: set[int] = set()
         try:
             for recipe in order:

@@ -104,7 +104,7 @@ class Store:
 
     def __init__(self, elsewhere: Elsewhere | None) -> None:
         self.budgets: list[MemoryBudget] = []
-        # Those that hear what is done: the ones that are open, after their end the outermost.
+        # The regions that are notified: the open ones, and after their end the outermost.
         self.told: list[MemoryBudget] = []
         self.elsewhere = elsewhere
         self.lock = threading.RLock()
@@ -136,7 +136,7 @@ class Store:
             return found
         if not makes:
             return None
-        # From before the region, from another thread, or written to where nobody saw it.
+        # A value from before the region, from another thread, or one with an unnoticed write.
         made = Record(self, storage, NOT_MADE, None)
         made.version = tensor._version
         return made
@@ -161,10 +161,7 @@ class Store:
             return handle
 
     def unpack(self, handle: Handle) -> Tensor:
-        """The tensor that a handle stands for.
-
-        Raises:
-            RuntimeError: if it was written to, or cannot be computed again.
+        """The tensor that a handle represents.
         """
         alias = handle.alias
         if alias is None:
@@ -263,7 +260,7 @@ class Store:
             wanted = limit - need
             self._give_up(wanted - max(spare, limit // 50), is_backward)
             if _C._memory_live() > wanted:
-                # (What the program's cycles hold.)
+                # (The values that the program's cycles hold.)
                 gc.collect()
                 self._give_up(wanted, is_backward)
             live = _C._memory_live()
@@ -301,7 +298,7 @@ class Store:
             return None
         storage = record.own_storage()
         if storage is None or not storage.resizable():
-            # (Not there, or an array shows it and may write to it.)
+            # (There is no memory, or an array shows it and may write to it.)
             return None
         if any(h.alias is None or h.alias._version != h.version for h in handles):
             return None

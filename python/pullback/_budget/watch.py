@@ -67,7 +67,7 @@ class Watch(_WatchingMode):
         return result
 
     def _note(self, is_backward: bool) -> None:
-        """Where a backward begins or ends: after it old records are not needed any more."""
+        """Called where a backward begins or ends: after it old records are not needed any more."""
         self._is_backward = is_backward
         store = self.store
         if is_backward:
@@ -79,7 +79,7 @@ class Watch(_WatchingMode):
             store.forget(self._began)
 
     def finish(self) -> None:
-        """Where the region ends."""
+        """Called where the region ends."""
         if self._is_backward:
             self.store.unseen.end()
 
@@ -112,7 +112,7 @@ class Watch(_WatchingMode):
                 self._save_from_write(record)
             found.append((tensor, record))
         for tensor, _ in found:
-            # What is there afterwards is somebody else's, until something is recorded of it.
+            # A later value belongs to the program, until something is recorded of it.
             storage = tensor.untyped_storage()
             if hasattr(storage, "_recorded"):
                 del storage._recorded

@@ -196,7 +196,7 @@ class Captured:
         self._entries[at] = [kept for kept in self._entries[at] if kept is not other]
 
     def explain(self) -> str:
-        """Says what is recorded, what a replay runs and needs, and what is refused and why."""
+        """Describes what is recorded, what a replay runs and needs, and what is refused and why."""
         entries = [entry for each in self._entries.values() for entry in each]
         replays = sum(entry.replays for entry in entries)
         name = getattr(self._fn, "__qualname__", type(self._fn).__name__)

@@ -1,6 +1,5 @@
-"""The formats of before PyTorch 1.6.
-
-They are several pickles one behind the other, then the storages; the oldest is a tar archive.
+"""The formats before PyTorch 1.6. They are several pickles one after the other, then the storages;
+the oldest is a tar archive.
 """
 
 from __future__ import annotations
@@ -174,7 +173,7 @@ def tarfile_begins(data: bytes) -> bool:
 
 
 class _Mark:
-    """What stands for an object in a survey."""
+    """The stand-in for an object in a survey."""
 
     def __init__(self, dtype: Any = None, name: str = "") -> None:
         self.dtype = dtype
@@ -191,7 +190,7 @@ class _Survey:
         """All are known."""
 
     def find_global(self, module: str, name: str) -> Any:
-        """What matters of a name: whether it is a class of storages."""
+        """What the survey needs of a name: whether it is a class of storages."""
         from ..storage import _DTYPES
 
         return _Mark(_DTYPES.get(name, _C.uint8 if name == "UntypedStorage" else None), name)
@@ -205,13 +204,13 @@ class _Survey:
         return _Mark()
 
     def build(self, instance: Any, state: Any) -> None:
-        """What is not there has no state."""
+        """Ignores the state of objects."""
 
     def set_items(self, mapping: Any, items: Any) -> None:
-        """Nor items."""
+        """Ignores items."""
 
     def append(self, target: Any, items: Any) -> None:
-        """Nor any to come."""
+        """Ignores appended items."""
 
     def persistent(self, key: Any) -> Any:
         """Takes a note of a storage."""
@@ -223,7 +222,7 @@ class _Survey:
 
 
 class _Stream:
-    """Pickles one behind the other, and storages."""
+    """Pickles one after the other, followed by storages."""
 
     def __init__(
         self, data: bytes, map_location: Any, module: Any, options: dict[str, Any]

@@ -33,7 +33,7 @@ _UNSAFE = (
 
 
 def _explained(message: str) -> str:
-    """What to say of a file that holds more than weights."""
+    """The error for a file that holds more than weights."""
     text = f"Weights only load failed. {_UNSAFE}"
     if re.search(r"GLOBAL (\S+) was not an allowed global by default", message):
         text += " Or say which of the names in it are safe, as follows."
@@ -125,7 +125,7 @@ def _mapped(f: Any) -> UntypedStorage:
 
 
 def _byte_order(archive: Any) -> str:
-    """Of the numbers in the archive."""
+    """The byte order of the numbers in the archive."""
     if archive.has_record("byteorder"):
         order: bytes = archive.get_record("byteorder")
         if order not in (b"little", b"big"):
@@ -198,7 +198,7 @@ def archive_loader(
         if serialization._serialization_tls.skip_data:
             archive.check_record_size(name, nbytes)
             return UntypedStorage(nbytes).fill_(0)
-        # (What is swapped is written to, which a shared map would let the file see.)
+        # (Swapping writes to the memory, which would reach the file through a shared map.)
         if whole is not None and not swaps and archive.is_record_stored(name):
             archive.check_record_size(name, nbytes)
             start = archive.get_record_offset(name)

@@ -300,7 +300,7 @@ NAMES: dict[str, Refusal] = {
 }
 
 _NO_STATS: OrderedDict[str, Any] = OrderedDict()
-# What functions of devices that are not there say: what PyTorch's say without the device.
+# Results of functions for devices that do not exist: those of PyTorch without the device.
 _WITHOUT_DEVICE: dict[str, Any] = {
     "device_count": 0,
     "empty_cache": None,
@@ -327,7 +327,7 @@ _WITHOUT_DEVICE: dict[str, Any] = {
     "seed": None,
     "seed_all": None,
 }
-# What functions return, whatever their arguments are; where it is None they do nothing.
+# Results of functions, whatever their arguments are; functions with None do nothing.
 RESULTS: dict[str, Any] = {
     **{f"torch.xpu.{name}": value for name, value in _WITHOUT_DEVICE.items()},
     **{f"torch.mtia.{name}": value for name, value in _WITHOUT_DEVICE.items()},

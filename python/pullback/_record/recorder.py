@@ -48,7 +48,7 @@ def _signed(word: int) -> int:
 
 
 def _mixed(word: int) -> int:
-    """One mixed word, at place 0."""
+    """The mixed word of one word at index 0."""
     x = (word * _FIRST) & _WORD
     x ^= x >> 32
     x = (x * _SECOND) & _WORD

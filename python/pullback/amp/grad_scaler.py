@@ -29,7 +29,7 @@ _VF: Any = _C._VariableFunctions
 
 
 class OptState(Enum):
-    """How far an optimiser has come in an iteration."""
+    """The progress of an optimiser in an iteration."""
 
     READY = 0
     UNSCALED = 1
@@ -37,7 +37,7 @@ class OptState(Enum):
 
 
 def _refresh_per_optimizer_state() -> dict[str, Any]:
-    """What is known of an optimiser at the beginning of an iteration."""
+    """The state of an optimiser at the beginning of an iteration."""
     return {"stage": OptState.READY, "found_inf_per_device": {}}
 
 
@@ -329,7 +329,7 @@ class GradScaler:
         return self._init_scale if self._scale is None else float(self._scale)
 
     def get_growth_factor(self) -> float:
-        """By which the factor grows."""
+        """The growth factor."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
@@ -337,7 +337,7 @@ class GradScaler:
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
-        """By which the factor shrinks."""
+        """The backoff factor."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
@@ -345,7 +345,7 @@ class GradScaler:
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
-        """How many good steps in a row it takes to grow."""
+        """The number of consecutive good steps before the scale grows."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 _NUMBER = 12
 # Between columns.
 _GAP = "  "
-# How many of the lines that led to an event are shown.
+# The number of lines of an event's stack that are shown.
 _MOST_LINES = 5
 _TIMES = {"us": 1.0, "ms": 1e3, "s": 1e6}
 _FLOPS = ["FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs"]
 
 
 class Widths(NamedTuple):
-    """How many characters are shown at most."""
+    """The largest number of characters shown in each column."""
 
     name: int
     source: int
@@ -61,7 +61,7 @@ def _tail(text: str, width: int) -> str:
 
 class _Column(NamedTuple):
     title: str
-    # What it shows of an event: a text for each line.
+    # The content of a column: a text for each line of an event.
     cells: Callable[[Any], list[str]]
     width: int
     is_left: bool = False

@@ -129,7 +129,7 @@ class inference_mode(_Mode):
 
 
 def is_multithreading_enabled() -> bool:
-    """What :class:`set_multithreading_enabled` set on this thread; True at first."""
+    """The setting of :class:`set_multithreading_enabled` on this thread; True initially."""
     return _C._is_multithreading_enabled()
 
 

@@ -53,7 +53,7 @@ class GradientEdge(NamedTuple):
 
     node: Any
     output_nr: int
-    #: What keeps the graph alive in PyTorch; here the node does that itself.
+    #: The object that keeps the graph alive in PyTorch; here the node does that itself.
     ownership_token: Any = None
 
 
@@ -297,7 +297,7 @@ def _register_prehook(self: Any, hook: Callable[..., Any]) -> RemovableHandle:
 
 
 def _repr_html(self: Any) -> str:
-    """What a notebook shows of a node: the graph behind it."""
+    """The HTML of a node for notebooks: the graph behind it."""
     from .._html import node_html
 
     return node_html(self)

@@ -155,7 +155,7 @@ class profile:
         self._modules: Any = None
         self._running = False
         self._traces = False
-        # What was recorded; events are made of it when they are asked for.
+        # The recorded data; events are made of it on first access.
         self.kineto_results: Any = None
         self._function_events: EventList | None = None
         self._earlier: list[FunctionEvent] = []
@@ -282,7 +282,7 @@ class profile:
         return result
 
     def _event(self, number: int, item: tuple[Any, ...], memory: int) -> FunctionEvent:
-        """One event of the list that the extension gives."""
+        """One event of the list that the extension returns."""
         (name, overload, thread, forward, span, scope, nr, _, is_async, kind, inputs, stack) = item
         shapes, values, flops = inputs
         return FunctionEvent(
@@ -515,7 +515,7 @@ class _ObservedRange:
 
 
 def _enter(name: str, args: str | None = None) -> Any:
-    """Opens a range of the program, and tells observers.
+    """Opens a range of the program, and notifies observers.
 
     Raises:
         RuntimeError: if the name or the argument is no text.
@@ -658,12 +658,12 @@ class KinetoStepTracker:
 
     @classmethod
     def init_step_count(cls, requester: str) -> None:
-        """Lets somebody count, from the current step on."""
+        """Registers a counter of steps, from the current step on."""
         cls._steps[requester] = cls._current_step
 
     @classmethod
     def erase_step_count(cls, requester: str) -> bool:
-        """Lets somebody count no more; whether they did."""
+        """Removes a counter of steps; returns whether it was registered."""
         return cls._steps.pop(requester, None) is not None
 
     @classmethod

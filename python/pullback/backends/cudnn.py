@@ -35,7 +35,7 @@ def is_available() -> bool:
 
 
 def version() -> int | None:
-    """Its version; there is none."""
+    """The version of cuDNN; there is none."""
     return None
 
 

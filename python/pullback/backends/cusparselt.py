@@ -14,7 +14,7 @@ def is_available() -> bool:
 
 
 def version() -> int | None:
-    """Its version; there is none."""
+    """The version of cuSPARSELt; there is none."""
     return None
 
 

@@ -31,7 +31,7 @@ __all__ = [
 _lazy.submodules(globals(), "amp")
 
 
-# The names of instruction sets here, and in what Linux tells.
+# The names of instruction sets here, and in the processor information of Linux.
 _FLAGS = {
     "sse2": "sse2",
     "sse3": "pni",

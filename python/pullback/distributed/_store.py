@@ -70,7 +70,7 @@ class Store:
 
     @property
     def timeout(self) -> timedelta:
-        """How long :meth:`get` and :meth:`wait` wait."""
+        """The timeout of :meth:`get` and :meth:`wait`."""
         return self._timeout
 
     def set_timeout(self, timeout: timedelta) -> None:
@@ -148,7 +148,7 @@ class Store:
         return found
 
     def num_keys(self) -> int:
-        """How many names there are."""
+        """The number of keys."""
         with self._changed:
             return len(self._read())
 
@@ -278,5 +278,5 @@ class PrefixStore(Store):
 
 
 def copied(thing: Any) -> Any:
-    """What another process would get: a copy by way of a pickle."""
+    """The object as another process would get it: a copy by way of a pickle."""
     return pickle.loads(pickle.dumps(thing))

@@ -12,7 +12,7 @@ __all__ = ["RedOpType", "ReduceOp", "Work", "reduce_op"]
 
 
 class RedOpType(enum.IntEnum):
-    """How values of several processes become one."""
+    """The reduction of values of several processes."""
 
     SUM = 0
     AVG = 1

@@ -145,10 +145,7 @@ class Point:
         self._known = self.inputs if around is None else self.inputs + around._known
 
     def call(self, function: Callable[[Any], Any]) -> Any:
-        """What a function of the tree gives.
-
-        Raises:
-            RuntimeError: if it wrote to an input.
+        """Code outside cannot request derivatives by these inputs any more.
         """
         nodes = [given.grad_fn for given in self.inputs]
         try:
@@ -203,7 +200,7 @@ class Point:
         ]
 
     def _is_asked_for(self, outputs: Sequence[Tensor], vectors: Sequence[Tensor]) -> bool:
-        """Whether gradients are to have a history: somebody outside may differentiate them."""
+        """Whether gradients need a history, because code outside may differentiate them."""
         if not _C.is_grad_enabled():
             return False
         if any(isinstance(v, _C.TensorBase) and v.requires_grad for v in vectors):

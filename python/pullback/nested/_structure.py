@@ -77,13 +77,13 @@ class Structure:
         cache = {"min_seqlen": shortest, "max_seqlen": longest}
         made = copy.copy(self)
         made.cache = {name: int(one) for name, one in cache.items() if one is not None}
-        # (It holds the one that is found by these offsets, whose size it has.)
+        # (It holds the structure that is found by these offsets, whose size it has.)
         made._unbounded = self._unbounded or self
         return made
 
     @property
     def batch(self) -> int:
-        """How many components there are."""
+        """The number of components."""
         return len(self.counts)
 
     @property
@@ -112,7 +112,7 @@ class Structure:
         return self._without_gaps
 
     def packed_indices(self) -> Tensor:
-        """Where the elements of the components are in values with holes."""
+        """The positions of the elements of the components in values with holes."""
         dense = self.without_gaps()
         return _C.tensor(self.starts, dtype=_C.int64)[dense.rows()] + dense.positions()
 

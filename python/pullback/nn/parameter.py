@@ -189,10 +189,7 @@ class UninitializedTensorMixin:
 
     @property
     def shape(self) -> Any:
-        """Not known yet.
-
-        Raises:
-            RuntimeError: always.
+        """Raises an error, because the shape is not known yet.
         """
         raise RuntimeError(
             "Can't access the shape of an uninitialized parameter or buffer: it is known once "

@@ -16,7 +16,7 @@ __all__ = ["OperatorExportTypes", "TensorProtoDataType", "TrainingMode", "is_in_
 
 
 class OperatorExportTypes(Enum):
-    """How the exporter of before writes ops that ONNX does not have."""
+    """The older exporter's way to write ops that ONNX does not have."""
 
     ONNX = 0
     ONNX_ATEN = 1

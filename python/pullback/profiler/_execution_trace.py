@@ -46,7 +46,7 @@ _ELEMENTS = {
 
 
 class _Values:
-    """How arguments and results are written."""
+    """How arguments and results are written to the trace."""
 
     def __init__(self, number: Callable[[], int]) -> None:
         self._number = number

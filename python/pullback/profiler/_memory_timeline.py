@@ -121,7 +121,7 @@ def timeline(results: Any, held: Leaves) -> list[Change]:
 
 
 def _ends(records: list[tuple[int, ...]]) -> dict[int, int]:
-    """For each record of a block that came, the one of its end."""
+    """For each record of an allocated block, the record of its end."""
     open_: dict[int, int] = {}
     ends = {}
     for number, record in enumerate(records):

@@ -43,7 +43,7 @@ PROFILER_STEP_NAME = "ProfilerStep"
 
 
 class ProfilerAction(Enum):
-    """What to do with a step."""
+    """What a profiler does in a step."""
 
     NONE = 0
     WARMUP = 1
@@ -55,7 +55,7 @@ _RECORDS = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """What can be profiled in this build."""
+    """The activities that can be profiled in this build."""
     return {ProfilerActivity.CPU}
 
 
@@ -68,7 +68,7 @@ def schedule(
     skip_first: int = 0,
     skip_first_wait: int = 0,
 ) -> Callable[[int], ProfilerAction]:
-    """Which steps to record: of each cycle those behind ``wait`` and ``warmup`` others.
+    """Which steps to record: of each cycle the steps after ``wait`` and ``warmup`` other steps.
 
     Args:
         wait: steps to pass over at the start of a cycle.
@@ -271,7 +271,7 @@ class _KinetoProfile:
         group_by_overload_name: bool = False,
         include_python_functions: bool = False,
     ) -> EventList:
-        """The events added up by name, and by what else is asked for.
+        """The events added up by name, and by further keys if asked for.
 
         Raises:
             AssertionError: before a recording.
@@ -444,7 +444,7 @@ class profile(_KinetoProfile):
             self.execution_trace_observer.cleanup()
 
     def step(self) -> None:
-        """Says that the next step begins."""
+        """Tells the profiler that the next step begins."""
         self._end_step()
         previous = self.current_action
         self.step_num += 1

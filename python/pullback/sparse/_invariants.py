@@ -21,7 +21,7 @@ class check_sparse_tensor_invariants:
 
     @staticmethod
     def is_enabled() -> bool:
-        """What the switch was set to last."""
+        """Whether checks are switched on by the last call."""
         return check_sparse_tensor_invariants._enabled
 
     @staticmethod

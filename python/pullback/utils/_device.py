@@ -93,18 +93,18 @@ _entered = _Entered()
 
 
 def _enter(device: Any) -> Any:
-    """What entering a device does."""
+    """Runs when a device is entered."""
     _entered.contexts.append(DeviceContext(device).__enter__())
     return device
 
 
 def _leave() -> None:
-    """What leaving it does."""
+    """Runs when a device is left."""
     _entered.contexts.pop().__exit__()
 
 
 def set_default(device: Any) -> None:
-    """What ``set_default_device`` does.
+    """Does the work of ``set_default_device``.
 
     Raises:
         RuntimeError: for a device that this build has not.

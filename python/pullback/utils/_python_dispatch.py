@@ -235,7 +235,7 @@ def transform_subclass(
 def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> Any:
     """What a wrapper subclass is to return of ``out``, its results of the op ``func``.
 
-    An op that writes to arguments returns those: they come in the place of the results. (Results of
+    An op that writes to arguments returns those arguments, in place of the results. (Results of
     views need nothing: the library links a view to its base whatever the memory behind it is.)
 
     Args:

@@ -81,7 +81,7 @@ UnflattenFn = UnflattenFunc
 
 
 class NodeDef(NamedTuple):
-    """How a type of container is taken apart and put together."""
+    """How containers of one type are taken apart and put together."""
 
     type: type[Any]
     flatten_fn: FlattenFunc
@@ -389,12 +389,12 @@ class TreeSpec:
 
     @property
     def num_children(self) -> int:
-        """How many children the root has."""
+        """The number of children of the root."""
         return len(self.children_specs)
 
     @property
     def num_nodes(self) -> int:
-        """How many containers and leaves there are."""
+        """The number of containers and leaves."""
         return 1 + sum(child.num_nodes for child in self.children_specs)
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
@@ -547,7 +547,7 @@ def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf 
 
 
 def _leaves_below(tree: Any, spec: TreeSpec) -> list[Any]:
-    """What stands in ``tree`` where ``spec`` has leaves."""
+    """The subtrees of ``tree`` in the places where ``spec`` has leaves."""
     if spec.is_leaf():
         return [tree]
     node = _node_of(tree)
@@ -620,7 +620,7 @@ def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> 
 
 
 def tree_is_leaf(tree: Any, is_leaf: IsLeaf = None) -> bool:
-    """Whether it is not taken apart."""
+    """Whether the tree is a leaf, which is not taken apart."""
     return (is_leaf is not None and is_leaf(tree)) or _node_of(tree) is None
 
 
@@ -654,7 +654,7 @@ def is_namedtuple_instance(obj: object) -> bool:
 
 
 def _get_node_type(tree: object) -> Any:
-    """By which class a tree is looked up; ``namedtuple`` for those that are not registered."""
+    """The class by which a tree is looked up; ``namedtuple`` for those that are not registered."""
     is_plain = is_namedtuple_instance(tree) and type(tree) not in SUPPORTED_NODES
     return namedtuple if is_plain else type(tree)
 

@@ -102,7 +102,7 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
         return list(self.data)
 
     def copy(self) -> WeakIdKeyDictionary:
-        """Another dictionary with the same keys and values."""
+        """A second dictionary with the same keys and values."""
         return type(self)(self, self.ref_type)
 
     __copy__ = copy
@@ -111,7 +111,7 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
         return f"<{type(self).__name__} at {id(self):#x}>"
 
 
-# (PyTorch's tensors need another kind of reference, ours do not.)
+# (PyTorch's tensors need a different kind of reference, Pullback's do not.)
 WeakTensorKeyDictionary = WeakIdKeyDictionary
 
 

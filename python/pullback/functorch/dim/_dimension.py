@@ -65,7 +65,7 @@ class Dim(_Tensor):
 
     @property
     def dims(self) -> tuple[Any, ...]:
-        """Itself alone."""
+        """The dimension itself alone."""
         return (self,)
 
     @property
@@ -130,7 +130,7 @@ class DimList:
         return self._dims
 
     def size(self) -> int:
-        """How many there are."""
+        """The number of dimensions."""
         return len(self._known())
 
     def __len__(self) -> int:

@@ -46,7 +46,7 @@ def _sliced_mask_mod_error(batch: Any, head: Any, token_q: Any, token_kv: Any) -
 
 
 def ordered(dense: Tensor) -> tuple[Tensor, Tensor]:
-    """How many blocks each row has, and where: those first."""
+    """The number of blocks of each row, and their columns, in order."""
     numbers = dense.int()
     return numbers.sum(-1).int(), numbers.argsort(dim=-1, descending=True, stable=True).int()
 

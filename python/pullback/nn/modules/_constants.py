@@ -9,7 +9,7 @@ from importlib import import_module
 
 __all__: list[str] = []
 
-# By module and class.
+# The constants by module and class.
 _OPTIONS = {
     "activation": {
         "Threshold": "threshold value inplace",

@@ -185,7 +185,7 @@ def attach_to_result(module: Module, hooks: Sequence[Any], args: Any, result: An
 
 
 def _incomplete_gradients(args: Any, result: Any, node: Any) -> str | None:
-    """Says why hooks on ``node`` alone miss some gradients of the module, or ``None``."""
+    """The reason why hooks on ``node`` alone miss some gradients of the module, or ``None``."""
     results = (result,) if isinstance(result, Tensor) else result
     if not _all_tensors(results):
         return (

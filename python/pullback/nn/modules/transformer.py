@@ -470,7 +470,7 @@ class TransformerEncoderLayer(_Layer):
 
     def _set_activation(self, activation: str | Activation) -> None:
         super()._set_activation(activation)
-        # What PyTorch's fused kernel asks: 1 for the first, 2 for the second, 0 for others.
+        # The codes of PyTorch's fused kernel: 1 for relu, 2 for gelu, 0 for others.
         kind: Any = self.activation
         is_relu = kind is F.relu or isinstance(kind, ReLU)
         is_gelu = kind is F.gelu or isinstance(kind, GELU)

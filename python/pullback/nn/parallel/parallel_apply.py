@@ -103,7 +103,7 @@ class _Call:
 
 
 class _Settings:
-    """What a thread works under, taken from this one: gradients and autocast."""
+    """The settings of a thread, taken from this one: gradients and autocast."""
 
     def __init__(self) -> None:
         from ... import autograd, get_autocast_dtype, is_autocast_enabled

@@ -105,7 +105,7 @@ def _reparametrize_module(
 
 
 class _Place(NamedTuple):
-    """Where a module keeps a tensor: in one of its dictionaries, or as an attribute."""
+    """The dictionary, or attribute, in which a module keeps a tensor."""
 
     owner: Module
     name: str

@@ -80,7 +80,7 @@ class _Current(threading.local):
 
 
 _current = _Current()
-# What values that were computed again belong to: a group of backward calls, one of them, or an
+# The owner of values that were computed again: a group of backward calls, one of them, or an
 # access outside of any.
 Key = GraphExecGroup | int
 
@@ -115,7 +115,7 @@ class _Handle:
 
 
 class _Holder:
-    """What the graph keeps instead of a tensor: for each run of backward, the value's name."""
+    """Kept by the graph instead of a tensor: for each run of backward, the name of the value."""
 
     def __init__(self) -> None:
         self.handles: dict[Key, _Handle | None] = {}
@@ -261,11 +261,11 @@ class Region:
             assert this is not None
             index = this.counts[task]
             this.counts[task] += 1
-            # (What has no history is handed out itself: programs may know it by its identity.)
+            # (A value without history is returned itself: programs may know it by its identity.)
             value = tensor.detach() if tensor.requires_grad else tensor
             if index >= len(this.holders):
                 if not this.is_complete:
-                    # Backward inside of the region: it goes on saving after this recomputation.
+                    # Backward inside the region: it goes on saving after this recomputation.
                     this.is_short = True
                     return value
                 raise CheckpointError(

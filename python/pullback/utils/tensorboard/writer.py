@@ -116,7 +116,7 @@ class SummaryWriter:
         return self.log_dir
 
     def _get_file_writer(self) -> FileWriter:
-        """What writes the run's file; after :meth:`close` it begins another one."""
+        """The writer of the run's file; after :meth:`close` it begins another file."""
         if self.file_writer is not None:
             return self.file_writer
         writer = FileWriter(self.log_dir, *self._arguments)

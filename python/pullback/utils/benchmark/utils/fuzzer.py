@@ -311,7 +311,7 @@ class Fuzzer:
 
     @property
     def rejection_rate(self) -> float:
-        """Which part of the draws did not fulfil the constraints."""
+        """The fraction of the draws that did not fulfil the constraints."""
         return 0.0 if not self._drawn else 1.0 - self._accepted / self._drawn
 
     def _draw(self, state: Any) -> Any:

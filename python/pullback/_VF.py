@@ -1,4 +1,4 @@
-"""Functions under the names by which code written against PyTorch's inside calls them."""
+"""Functions under the names by which code written against PyTorch's internals calls them."""
 
 from __future__ import annotations
 

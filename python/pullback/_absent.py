@@ -102,6 +102,6 @@ class _Finder:
 
 
 def install() -> None:
-    """Adds the finder, once."""
+    """Adds the finder unless it is there already."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.append(_Finder())

@@ -81,7 +81,7 @@ class _Importer(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def install() -> None:
-    """Adds the importer once."""
+    """Adds the importer unless it is there already."""
     if not any(isinstance(finder, _Importer) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Importer())
     sys.modules["torch"] = sys.modules[_NEW]
@@ -89,7 +89,7 @@ def install() -> None:
     sys.modules[_NEW].torch = sys.modules[_NEW]  # type: ignore[attr-defined]
     # (And some programs look for a class's library in the name of its module.)
     sys.modules[_NEW].Tensor.__module__ = "torch"
-    # (Some libraries look whether the module that they change bears the name that they know.)
+    # (Some libraries check that the module that they change has the name that they know.)
     sys.modules[_NEW].__name__ = "torch"
     # What is loaded is known by both names: an import would put modules in the place of functions
     # that have their name.

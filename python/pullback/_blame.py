@@ -129,7 +129,7 @@ def _variable(module: Any) -> str | None:
 
 
 def _caller() -> FrameType | None:
-    """The frame in which the call was made that the extension told of."""
+    """The frame of the call that the extension reported."""
     frame: FrameType | None = sys._getframe()
     while frame is not None and frame.f_code.co_filename == __file__:
         frame = frame.f_back
@@ -146,7 +146,7 @@ def _arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
 
 
 def _value(value: Any, depth: int = 0) -> str:
-    """A tensor's shape, and what of it is not the usual; other values in short."""
+    """A tensor's shape, and its unusual properties; other values in short."""
     if isinstance(value, Tensor):
         return _tensor(value)
     if value is None or isinstance(value, (bool, int, float)):
@@ -197,7 +197,7 @@ def say_missing(error: AttributeError, module: Any, name: str) -> None:
 
 
 def suggest_keyword(error: TypeError, function: Any) -> None:
-    """Adds to the text of an error about a keyword which one may have been meant."""
+    """Suggests, in an error about an unknown keyword, the one that may have been meant."""
     import inspect
     import re
 
@@ -231,7 +231,7 @@ _SHOWN = 8
 
 
 def note_memory(error: BaseException) -> None:
-    """Notes what holds memory, where an error says that there is no more of it."""
+    """Notes the holders of memory in an error that says that there is no more of it."""
     from . import memory
 
     live, cached, peak = memory.live_bytes(), memory.cached_bytes(), memory.peak_bytes()

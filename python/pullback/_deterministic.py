@@ -59,7 +59,7 @@ def are_deterministic_algorithms_enabled() -> bool:
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Whether it was told to warn only."""
+    """Whether :func:`use_deterministic_algorithms` was told to warn only."""
     return _warn_only
 
 

@@ -164,7 +164,7 @@ class DispatchKeySet:
         return sorted(self._keys, key=lambda key: (key._layer, key.value))
 
     def has(self, key: Any) -> bool:
-        """Whether it has a key, which may be given by its name."""
+        """Whether the set has a key, which may be given by its name."""
         return _named(key) in self._keys
 
     def add(self, key: Any) -> DispatchKeySet:

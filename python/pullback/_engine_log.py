@@ -51,7 +51,7 @@ def _shown(value: Any) -> str:
 
 
 def _is_one(roots: Any) -> bool:
-    """Whether it is a tensor or a gradient edge, not several."""
+    """Whether the argument is a single tensor or gradient edge."""
     from .autograd.graph import GradientEdge
 
     return isinstance(roots, (_C.TensorBase, GradientEdge))

@@ -88,7 +88,7 @@ def _cuda_clearCublasWorkspaces() -> None:
 
 
 def _set_math_sdp_allow_fp16_bf16_reduction(allows: bool, /) -> None:
-    """Takes whether attention may add up in half precision, which it never does."""
+    """Takes the setting that attention may add up in half precision, which it never does."""
 
 
 def _jit_can_fuse() -> bool:
@@ -97,7 +97,7 @@ def _jit_can_fuse() -> bool:
 
 
 def _jit_switch(switch: bool, /) -> bool:
-    """Does nothing, nothing is compiled; how it was switched before: not at all."""
+    """Does nothing; returns the previous setting: not at all."""
     return False
 
 
@@ -155,7 +155,7 @@ _SCRIPT_TYPES = (
 
 
 def fill(extension: ModuleType) -> None:
-    """Puts the functions into the extension."""
+    """Adds the functions to the extension."""
     for function in (
         _log_api_usage_once,
         _get_tracing_state,

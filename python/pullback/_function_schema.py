@@ -24,7 +24,7 @@ class Type(torch.Type):  # type: ignore[name-defined, misc]
     """The type of an argument."""
 
     def __new__(cls, text: str, *inside: Type) -> Any:
-        """A type of this text, made of others."""
+        """A type with this text, made of others."""
         made = object.__new__(cls)
         made._text, made._inside = text, inside
         return made
@@ -153,11 +153,11 @@ class Argument(torch.Argument):  # type: ignore[name-defined, misc]
 
     @property
     def is_write(self) -> bool:
-        """Whether the op writes to it."""
+        """Whether the op writes to the argument."""
         return self.alias_info is not None and self.alias_info.is_write
 
     def has_default_value(self) -> bool:
-        """Whether a call may leave it out."""
+        """Whether a call may omit the argument."""
         return bool(self._has_default)
 
     def __reduce__(self) -> Any:

@@ -83,7 +83,7 @@ class OpOverload:
         return tags_of(self.name())
 
     def _registrations(self) -> list[tuple[str, str, str]]:
-        """The kernels and rules: the dispatch key, what it is, and where it stands."""
+        """The kernels and rules: the dispatch key, the kind, and the place in the source."""
         return _C._dispatch_registrations(self.name())
 
     def has_kernel_for_dispatch_key(self, key: str) -> bool:

@@ -1,4 +1,4 @@
-"""``torch.Tag``: what is known of ops, as PyTorch says it of the same ones (``op.tags``)."""
+"""``torch.Tag``: facts about ops, as PyTorch states them for the same ops (``op.tags``)."""
 
 from __future__ import annotations
 

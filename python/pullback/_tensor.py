@@ -46,7 +46,7 @@ def _rebuild_from_type_v2(
 def _rebuild_from_type(
     func: Callable[..., Tensor], kind: type[Tensor], args: tuple[Any, ...], attributes: Any
 ) -> Tensor:
-    """The form of older files."""
+    """Rebuilds a tensor of the form of older files."""
     return _rebuild_from_type_v2(func, kind, args, attributes)
 
 
@@ -92,7 +92,7 @@ def _reduced(tensor: Tensor) -> tuple[Any, tuple[Any, ...]]:
         return _utils._rebuild_wrapper_subclass, (*kind, tensor.device, tensor.requires_grad)
     bits = {name: True for name, method in _BITS.items() if getattr(tensor, method)()}
     metadata = (bits,) if bits else ()
-    # (Hooks are not kept, but have their place in the format.)
+    # (Hooks are not kept, but have a place in the format.)
     hooks: OrderedDict[str, Any] = OrderedDict()
     rest = (tensor.storage_offset(), *geometry, tensor.requires_grad, hooks)
     storage = tensor.untyped_storage()
@@ -131,7 +131,7 @@ def _set_state(tensor: Tensor, state: Any) -> None:
 
 @functools.cache
 def _keeps_type() -> frozenset[Any]:
-    """The attributes that show a tensor which was there before, of whatever class it is."""
+    """The attributes that refer to an existing tensor, of whatever class it is."""
     return frozenset(getattr(Tensor, name).__get__ for name in ("_base", "grad", "_grad"))
 
 
@@ -148,7 +148,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     """An n-dimensional array that can remember how it was computed."""
 
     __array_priority__ = 1000
-    # (The class above has them; said again where Python sets them.)
+    # (The class above has them; they are repeated where Python sets them.)
     data: Tensor
     requires_grad: bool
 
@@ -426,7 +426,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         _hooks.warn_if_has_hooks(self)
         kind = type(self)
         given = getattr(kind, "__getstate__", None)
-        # A class with a state of its own says what is kept; CPython's default knows no tensors.
+        # A class with state of its own defines what is kept; CPython's default knows no tensors.
         has_own = given is not None and given is not getattr(object, "__getstate__", None)
         state = given(self) if has_own and given is not None else _state(self)
         func, arguments = _reduced(self)

@@ -56,7 +56,7 @@ _MOVES = frozenset(
         "view",
     ]
 )
-# Ops that write a number of the program's: what it is was meant.
+# Ops that write a number of the program's: the number was intended.
 _GIVEN = frozenset(
     ["constant_pad_nd", "fill", "index_fill", "masked_fill", "masked_scatter", "tril", "triu"]
 )
@@ -136,7 +136,7 @@ class _Graph:
             try:
                 saved[name[len("_saved_") :]] = getattr(node, name)
             except RuntimeError as error:
-                # (Freed, or written to since: then it is not known.)
+                # (Freed, or written to since: then the value is unknown.)
                 self.is_freed |= "second time" in str(error)
         op = _C._node_op(node)
         if op is None:
@@ -185,7 +185,7 @@ def _item(saved: dict[str, Any], name: str) -> Any:
 
 
 def _callers_tensors() -> Iterator[Tensor]:
-    """The tensors that the variables of the functions hold which led here."""
+    """The tensors in the variables of the functions that led here."""
     frame: Any = sys._getframe(1)
     while frame is not None:
         for _, value in variables(frame):

@@ -237,14 +237,14 @@ def _get_available_device_type() -> str | None:
 
 
 def _get_all_device_indices() -> list[int]:
-    """The numbers of all devices."""
+    """The indices of all devices."""
     from .cuda import device_count
 
     return list(range(device_count()))
 
 
 def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
-    """The number of a device.
+    """The index of a device.
 
     Args:
         device: a device, its name or number; ``None`` for the current one.

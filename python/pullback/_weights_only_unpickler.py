@@ -136,7 +136,7 @@ def _get_allowed_globals() -> dict[str, Any]:
 
 
 def _named(path: str) -> str:
-    """A name as the program would write it."""
+    """A name as a program would write it."""
     return path.removeprefix("builtins.")
 
 
@@ -175,7 +175,7 @@ class _Rules:
         )
 
     def reduce(self, function: Any, arguments: Any) -> Any:
-        """Calls a function of the list."""
+        """Calls a function of the list of allowed ones."""
         self._check_call(function, arguments)
         return function(*arguments)
 
@@ -204,7 +204,7 @@ class _Rules:
                 raise UnpicklingError(f"the file lets {function} copy more than it holds")
 
     def new_object(self, kind: Any, arguments: Any, keywords: Any) -> Any:
-        """An object of a class of the list."""
+        """An object of a class of the list of allowed ones."""
         from .nn.parameter import Parameter
 
         if type(arguments) is not tuple or type(keywords or {}) is not dict:
@@ -306,7 +306,7 @@ def _check_state(state: Any) -> None:
 
 
 def _set_state(instance: Any, state: Any) -> None:
-    """As an unpickler does it."""
+    """Sets the state as an unpickler does."""
     if getattr(instance, "__setstate__", None) is not None:
         instance.__setstate__(state)
         return

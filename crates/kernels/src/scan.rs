@@ -18,7 +18,7 @@ use walk::BLOCK;
 
 /// A scan along lines: what it carries from one position to the next, and what it gives for each.
 trait Scan: Sync {
-    /// (The type has no sign and no zero; PyTorch lets integers keep their magnitude.)
+    /// The elements that it reads and writes.
     type Item: Element;
     /// What it carries from one position to the next.
     type State: Copy + Send + Sync;

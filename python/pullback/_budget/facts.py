@@ -13,7 +13,7 @@ from .._tag import Tag
 _BATCH_NORMS = frozenset(
     ("_batch_norm_with_update", "_native_batch_norm", "_native_batch_norm_legit")
 )
-# Ops in place that change what a tensor shows, not what is there.
+# In-place ops that change the geometry of a tensor, not its elements.
 _UNTRACKED = frozenset(("resize_", "resize_as_", "set_"))
 _SIZES_KEPT = 4096
 
@@ -38,7 +38,7 @@ class OpFacts:
         self.func, self.name = func, name
         self.is_view = traits is not None and "is_view" in traits
         schema = str(getattr(func, "_schema_text", ""))
-        # An op that is not the library's may draw random numbers without saying so.
+        # An op from outside the library may draw random numbers without saying so.
         is_random = traits is None or "random" in traits or "Generator" in schema
         self.is_random = is_random or Tag.nondeterministic_seeded in func.tags
         self.is_inplace = name.endswith("_") and not name.endswith("__")
@@ -72,7 +72,7 @@ def facts_of(func: Any) -> OpFacts:
 
 
 def _describe(values: Iterable[Any], key: list[Any]) -> None:
-    """Writes what sizes depend on into a key: of tensors dtype, shape and strides."""
+    """Writes the properties that sizes depend on into a key: tensors as dtype, shape, strides."""
     for value in values:
         if isinstance(value, _C.TensorBase):
             key += (value.dtype, value.shape, value.stride())

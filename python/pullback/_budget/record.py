@@ -34,12 +34,12 @@ class Ref(NamedTuple):
     is_scratch: bool
 
 
-#: The op of what was there before the region, or came from elsewhere.
+#: The op that stands for values from before the region or from elsewhere.
 NOT_MADE = "(not made here)"
 
 
 class Anchor:
-    """Keeps a value from outside of the region as long as something may be computed from it."""
+    """Holds a value from outside the region as long as something may be computed from it."""
 
     __slots__ = ("__weakref__", "tensor", "version")
 
@@ -112,7 +112,7 @@ class Record:
         # A value that was given up and is kept elsewhere: as bfloat16, or in a file.
         self.stored: Any = None
         self.is_given_up = self.was_given_up = False
-        # Whether something that was given up is computed from it.
+        # Whether a value that was given up is computed from it.
         self.is_pinned = False
         # Whether an op of the region made it, and whether reports have it.
         self.is_made = op != NOT_MADE
@@ -138,7 +138,7 @@ class Record:
         return found
 
     def own_storage(self) -> Any:
-        """The storage, if it is still there and nothing was written to it since."""
+        """The storage, if it is alive and was not written to since."""
         storage = self.storage()
         if storage is None or getattr(storage, "_recorded", None) is not self:
             return None
@@ -146,7 +146,7 @@ class Record:
         return storage if version_of(storage) == self.version else None
 
     def is_anchored(self) -> bool:
-        """Whether an anchor has the value as it was."""
+        """Whether an anchor has the value unchanged."""
         anchor = self.anchor() if self.anchor is not None else None
         if anchor is None or anchor.tensor is None:
             return False

@@ -1,4 +1,4 @@
-"""``memory_budget`` itself: a region with a limit, and what it says was done."""
+"""``memory_budget`` itself: a region with a limit, and a report of what it did."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _current = _Current()
 
 
 def bytes_in(limit: Any) -> int:
-    """The bytes that a limit says: a number, or a text such as ``"300MB"`` or ``"1.5 GiB"``.
+    """The bytes of a limit: a number, or a text such as ``"300MB"`` or ``"1.5 GiB"``.
 
     Raises:
         TypeError: for anything else.
@@ -77,7 +77,7 @@ class Row:
         return max(self.bytes - sum(self.given_up.values()), 0)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it by name."""
+        """All counts by name."""
         return {
             "op": self.op,
             "line": self.line,
@@ -219,7 +219,7 @@ class MemoryBudget:
         return sorted(self._rows.values(), key=lambda row: -row.bytes)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, as numbers, texts, lists and dictionaries (for JSON)."""
+        """The whole report as numbers, texts, lists and dictionaries (for JSON)."""
         return {
             "limit": self.limit,
             "peak": self.peak,

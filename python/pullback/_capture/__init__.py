@@ -22,7 +22,7 @@ from .tree import Refused, flatten, flatten_results, rebuild
 
 __all__ = ["Captured"]
 
-# A step that made state in its first calls, as optimisers do, is recorded again so often.
+# Steps that make state in their first calls, as optimisers do, are recorded again this often.
 _ATTEMPTS = 4
 # Recordings in a row of which none was replayed, after which the step runs as it is.
 _IN_VAIN = 8

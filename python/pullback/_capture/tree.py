@@ -47,6 +47,9 @@ def flatten(value: Any, tensors: list[Any], objects: list[Any]) -> Any:
 
 def flatten_results(value: Any, tensors: list[Any]) -> Any:
     """The structure around the tensors of a result, for `rebuild`.
+
+    Raises:
+        Refused: for objects that a replay could not make.
     """
     kind = type(value)
     if kind in _TENSORS:

@@ -21,7 +21,7 @@ from .name import OURS
 __all__ = ["archive_loader", "load_checkpoint", "unpickler_of"]
 
 _PACKAGE = __package__.partition(".")[0]
-# PyTorch's modules of native functions.
+# The modules in which PyTorch has native functions.
 _NATIVE = frozenset(f"torch._C._{name}" for name in ("nn", "fft", "linalg", "sparse", "special"))
 _QUANTIZED = frozenset(
     ("QInt8Storage", "QUInt8Storage", "QInt32Storage", "QUInt4x2Storage", "QUInt2x4Storage")
@@ -189,7 +189,7 @@ def _check_length(archive: Any, name: str, nbytes: int, itemsize: int) -> None:
 def archive_loader(
     archive: Any, map_location: Any, whole: UntypedStorage | None
 ) -> Callable[[Any], TypedStorage]:
-    """The function that gives storages of an archive, each once."""
+    """The function that returns storages of an archive, each once."""
     restore = serialization._get_restore_location(map_location)
     swaps = _byte_order(archive) != sys.byteorder
     loaded: dict[str, TypedStorage] = {}

@@ -84,7 +84,7 @@ class Pickled:
     def __init__(self) -> None:
         # Texts by the objects that they name, which live as long as their addresses are used.
         self._names: dict[int, tuple[Any, str | None]] = {}
-        # A storage's memory is shown with one dtype.
+        # A storage's memory is viewed with one dtype.
         self._dtypes: dict[int, Any] = {}
 
     def name(self, value: Any) -> str | None:

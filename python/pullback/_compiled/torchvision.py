@@ -467,7 +467,7 @@ def _convolved(
     offset_groups: int,
     use_mask: bool,
 ) -> Tensor:
-    """The convolution as a product of its weights with what is read at the places moved."""
+    """The convolution as a product of its weights with the image at the displaced places."""
     kernel = (weight.size(2), weight.size(3))
     count = kernel[0] * kernel[1]
     n, out = input.size(0), (offset.size(2), offset.size(3))

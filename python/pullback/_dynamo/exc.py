@@ -30,8 +30,11 @@ class InvalidBackend(TorchDynamoException):
 
 
 class BackendCompilerFailed(TorchDynamoException):
-    """The error that PyTorch raises for an error within a backend; here that error itself is
-    raised.
+    """Raised by PyTorch for an error within a backend; here that error itself is raised.
+
+    Args:
+        backend_fn: the backend.
+        inner_exception: its error.
     """
 
     def __init__(self, backend_fn: object, inner_exception: Exception) -> None:

@@ -150,7 +150,7 @@ def _placeholder_lines() -> Iterator[str]:
 
 
 def _reason(known: Known) -> str:
-    """The sentence that explains a name."""
+    """The sentence that explains why a name is missing."""
     full = f"{known.space}.{known.name}"
     if full in RESULTS:
         value = RESULTS[full]

@@ -32,7 +32,7 @@ show them: types before names, optional values with their defaults. A result is 
 
 
 def text(ops: list[Op], sources: Path) -> str:
-    """The whole page."""
+    """The text of the whole page."""
     headings = _headings(sources)
     groups: dict[str, dict[str, list[Op]]] = {file: {} for file in headings}
     for op in ops:

@@ -73,7 +73,7 @@ class Clip(torch.autograd.Function):
 
 
 def custom_function() -> Drawing:
-    """A function with a derivative of its own."""
+    """A function with a custom derivative."""
     w = _vector()
     y = Clip.apply(w * 10, 0.5)
     return Drawing(y.sum(), {"w": w}, "Clip.apply(w * 10, 0.5).sum()")

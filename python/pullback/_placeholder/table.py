@@ -358,7 +358,7 @@ RESULTS: dict[str, Any] = {
 
 
 def _require_initialized(func: Any) -> Any:
-    """A decorator for what needs other processes: to call the function is an error."""
+    """A decorator for functions that need other processes: calling the function is an error."""
 
     @functools.wraps(func)
     def refuse(*args: Any, **kwargs: Any) -> NoReturn:
@@ -369,7 +369,7 @@ def _require_initialized(func: Any) -> Any:
     return refuse
 
 
-# Values that are as PyTorch's are without what they belong to.
+# Values that equal PyTorch's, without the parts that they belong to.
 VALUES: dict[str, Any] = {
     "torch.xpu.default_generators": (),
     "torch.mtia.default_generators": (),

@@ -20,7 +20,7 @@ from .recorder import FORMAT, VERSION
 
 # How far ahead a pair is searched for.
 _AHEAD = 64
-# Ops that compute nothing: those that only one side has say nothing.
+# Ops that compute nothing: one that only one side has is no difference.
 _PLAIN = frozenset(
     [
         "alias",
@@ -65,7 +65,7 @@ class Line(NamedTuple):
 
 
 class Result(NamedTuple):
-    """A tensor that an op gave or wrote to; numbers are NaN where there are none."""
+    """A tensor that an op returned or wrote to; numbers are NaN where there are none."""
 
     shape: tuple[int, ...]
     dtype: str

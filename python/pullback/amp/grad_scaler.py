@@ -313,7 +313,7 @@ class GradScaler:
             elif int(tracker) + 1 < self._growth_interval:
                 tracker.add_(1)
             else:
-                # A factor that is no number any more would never come back.
+                # A factor that is not a number any more would never recover.
                 grown = scale * self._growth_factor
                 if bool(grown.isfinite()):
                     scale.copy_(grown)
@@ -333,7 +333,7 @@ class GradScaler:
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
-        """Replaces it."""
+        """Replaces the growth factor."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
@@ -341,7 +341,7 @@ class GradScaler:
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
-        """Replaces it."""
+        """Replaces the backoff factor."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
@@ -349,7 +349,7 @@ class GradScaler:
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:
-        """Replaces it."""
+        """Replaces the growth interval."""
         self._growth_interval = new_interval
 
     def _get_growth_tracker(self) -> int:

@@ -28,7 +28,7 @@ class Widths(NamedTuple):
 
 
 def _format_time(time_us: float, unit: str | None = None) -> str:
-    """Microseconds in words: in ``us``, ``ms`` or ``s``."""
+    """Microseconds as text: in ``us``, ``ms`` or ``s``."""
     if unit is None:
         unit = next((unit for unit in ("s", "ms") if time_us >= _TIMES[unit]), "us")
     if unit not in _TIMES:
@@ -37,12 +37,12 @@ def _format_time(time_us: float, unit: str | None = None) -> str:
 
 
 def _format_time_share(time_us: float, total_time_us: float) -> str:
-    """A part in percent; of nothing there is none."""
+    """A share in percent; of a total of zero there is none."""
     return "NaN" if total_time_us == 0 else f"{time_us * 100.0 / total_time_us:.2f}%"
 
 
 def _format_memory(nbytes: float) -> str:
-    """Bytes in words: in ``B``, ``KB``, ``MB`` or ``GB``."""
+    """Bytes as text: in ``B``, ``KB``, ``MB`` or ``GB``."""
     for power, unit in ((30, "GB"), (20, "MB"), (10, "KB")):
         if abs(nbytes) >= 1 << power:
             return f"{nbytes / (1 << power):.2f} {unit}"

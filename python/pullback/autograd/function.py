@@ -36,7 +36,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class FunctionCtx:
-    """The calls that ``ctx`` understands; they are native, see ``_C._FunctionBase``."""
+    """The methods of ``ctx``; they are native, see ``_C._FunctionBase``."""
 
     save_for_backward: Callable[..., None]
     mark_dirty: Callable[..., None]

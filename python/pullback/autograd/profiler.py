@@ -69,7 +69,7 @@ def _usable_device(use_device: str | None) -> str | None:
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """Makes many objects that all stay: to look for garbage among them took most of the time."""
+    """Makes many objects that all stay: the search for garbage among them took most of the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -252,7 +252,7 @@ class profile:
         """The events of what was recorded."""
         raw = self.kineto_results.events()
         memory, outside = self._read_memory([event[7] for event in raw])
-        # An event that is left out is none; what is within it is within what is around it.
+        # An event that is left out is None; events within it are within the event around it.
         made: list[FunctionEvent | None] = []
         parents: list[FunctionEvent | None] = []
         modules: list[str] = []
@@ -507,7 +507,7 @@ class _ObservedRange:
         self._record, self._ends = record, ends
 
     def close(self) -> None:
-        """Ends the range; again is nothing."""
+        """Ends the range; a second call has no effect."""
         self._record.close()
         ends, self._ends = self._ends, []
         for end in reversed(ends):
@@ -634,7 +634,7 @@ def parse_nvprof_trace(path: str) -> NoReturn:
 
 
 class EnforceUnique:
-    """Refuses what it has seen before."""
+    """Refuses keys that it has seen before."""
 
     def __init__(self) -> None:
         self.seen: set[tuple[Any, ...]] = set()

@@ -98,7 +98,7 @@ def _metric(name: str) -> str:
 
 
 class FormattedTimesMixin:
-    """Times in words, and per call."""
+    """Times as text, and per call."""
 
     cpu_time_total: float
     device_time_total: float
@@ -123,32 +123,32 @@ class FormattedTimesMixin:
 
     @property
     def cpu_time_str(self) -> str:
-        """``cpu_time`` in words."""
+        """``cpu_time`` as text."""
         return _format_time(self.cpu_time)
 
     @property
     def device_time_str(self) -> str:
-        """``device_time`` in words."""
+        """``device_time`` as text."""
         return _format_time(self.device_time)
 
     @property
     def cpu_time_total_str(self) -> str:
-        """``cpu_time_total`` in words."""
+        """``cpu_time_total`` as text."""
         return _format_time(self.cpu_time_total)
 
     @property
     def device_time_total_str(self) -> str:
-        """``device_time_total`` in words."""
+        """``device_time_total`` as text."""
         return _format_time(self.device_time_total)
 
     @property
     def self_cpu_time_total_str(self) -> str:
-        """``self_cpu_time_total`` in words."""
+        """``self_cpu_time_total`` as text."""
         return _format_time(self.self_cpu_time_total)
 
     @property
     def self_device_time_total_str(self) -> str:
-        """``self_device_time_total`` in words."""
+        """``self_device_time_total`` as text."""
         return _format_time(self.self_device_time_total)
 
 
@@ -297,12 +297,12 @@ class FunctionEvent(FormattedTimesMixin):
 
     @property
     def _counts(self) -> bool:
-        """Whether its time is the CPU's own: not of what went on elsewhere meanwhile."""
+        """Whether the time of the event is the CPU's own, not that of work elsewhere meanwhile."""
         return not self.is_async and self.device_type is DeviceType.CPU
 
     @property
     def self_cpu_memory_usage(self) -> int:
-        """Bytes taken less bytes given back, without what events within it did."""
+        """Bytes allocated less bytes freed, without those of events within it."""
         if not self._counts:
             return 0
         return self.cpu_memory_usage - sum(child.cpu_memory_usage for child in self.cpu_children)
@@ -367,7 +367,7 @@ class FunctionEvent(FormattedTimesMixin):
 
 
 class FunctionEventAvg(FormattedTimesMixin):
-    """Events added up."""
+    """The sum of several events."""
 
     # Fields in which the first event stands for all of them.
     _COPIED = (
@@ -473,7 +473,7 @@ class EventList(list[Any]):
         self._tree_built = False
 
     def _like(self, events: Iterable[Any]) -> EventList:
-        """A list of other events that shows the same of them."""
+        """A list of other events with the same display options."""
         return EventList(
             events,
             use_device=self._use_device,
@@ -698,7 +698,7 @@ class EventList(list[Any]):
 
 
 class StringTable(defaultdict[str, str]):
-    """Names as they are shown, each worked out once."""
+    """Names as they are shown, each computed once."""
 
     def __missing__(self, key: str) -> str:
         self[key] = key

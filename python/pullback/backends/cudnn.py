@@ -30,7 +30,7 @@ fp32_precision = "none"
 
 
 def is_available() -> bool:
-    """Whether this build uses it."""
+    """Whether this build uses cuDNN."""
     return False
 
 
@@ -40,7 +40,7 @@ def version() -> int | None:
 
 
 def is_acceptable(tensor: Any) -> bool:
-    """Whether it could work on the tensor."""
+    """Whether cuDNN could work on the tensor."""
     return False
 
 

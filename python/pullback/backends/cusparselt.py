@@ -9,7 +9,7 @@ __all__ = ["get_max_alg_id", "is_available", "version"]
 
 
 def is_available() -> bool:
-    """Whether this build uses it."""
+    """Whether this build uses cuSPARSELt."""
     return False
 
 

@@ -33,7 +33,7 @@ class DistStoreError(DistError):
 
 
 class QueueEmptyError(DistStoreError):
-    """A queue of a store holds nothing."""
+    """A queue of a store is empty."""
 
 
 def _bytes(value: Any) -> bytes:
@@ -45,7 +45,7 @@ def _bytes(value: Any) -> bytes:
 
 
 class Store:
-    """Names with bytes, shared by those who hold the store.
+    """Names with bytes, shared by all holders of the store.
 
     A class derived from it defines ``_read`` and ``_write``.
     """
@@ -78,7 +78,7 @@ class Store:
         self._timeout = timeout
 
     def set(self, key: str, value: Any) -> None:
-        """Keeps a value."""
+        """Stores a value."""
         kept = _bytes(value)
         self._change(lambda values: values.__setitem__(key, kept))
 

@@ -145,7 +145,10 @@ class Point:
         self._known = self.inputs if around is None else self.inputs + around._known
 
     def call(self, function: Callable[[Any], Any]) -> Any:
-        """Code outside cannot request derivatives by these inputs any more.
+        """The result of a function of the tree.
+
+        Raises:
+            RuntimeError: if it wrote to an input.
         """
         nodes = [given.grad_fn for given in self.inputs]
         try:
@@ -153,7 +156,7 @@ class Point:
                 _C._transform_own(self.inputs)
                 result = function(self.spec.unflatten(self.inputs))
         finally:
-            # Nobody outside can ask for a derivative by these inputs any more.
+            # Code outside cannot request derivatives by these inputs any more.
             _C._func_close(self.inputs)
         if any(given.grad_fn is not node for given, node in zip(self.inputs, nodes, strict=True)):
             raise RuntimeError(

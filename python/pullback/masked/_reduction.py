@@ -26,6 +26,9 @@ def _total_dtype(data: Tensor, dtype: _C.dtype | None) -> _C.dtype:
 
 def _result_dtype(name: str, dtype: _C.dtype | None, default: _C.dtype) -> _C.dtype:
     """The requested dtype.
+
+    Raises:
+        TypeError: if the value is not a dtype.
     """
     if dtype is None:
         return default

@@ -190,6 +190,9 @@ class UninitializedTensorMixin:
     @property
     def shape(self) -> Any:
         """Raises an error, because the shape is not known yet.
+
+        Raises:
+            RuntimeError: always.
         """
         raise RuntimeError(
             "Can't access the shape of an uninitialized parameter or buffer: it is known once "

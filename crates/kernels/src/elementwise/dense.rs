@@ -74,7 +74,7 @@ pub(crate) trait Map2 {
     }
 }
 
-/// How many elements fill a register, for most types.
+/// A map of three inputs.
 pub(crate) trait Map3 {
     type P: Copy + Sync;
     type A: Element;

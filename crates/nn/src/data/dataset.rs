@@ -16,10 +16,11 @@ pub trait Dataset: Send + Sync {
     }
     /// The example with this number.
     ///
-    /// The dataset with a function applied to each example.
+    /// # Errors
+    /// Any error of reading it.
     fn get(&self, index: usize) -> Result<Self::Item>;
 
-    /// The examples through a function.
+    /// The dataset with a function applied to each example.
     fn map<F, T>(self, f: F) -> Mapped<Self, F>
     where
         Self: Sized,

@@ -186,9 +186,9 @@ impl Traits {
     pub const DATA_DEPENDENT_OUTPUT: Traits = Traits(268_435_456);
     /// The form with `out=` is named after the overload, where others are just `out`.
     pub const OVERLOAD_OUT: Traits = Traits(536_870_912);
-    /// The profiler shows what its `flops` counts.
-    pub const PROFILER_FLOPS: Traits = Traits(2_097_152);
     /// The profiler shows the count that `flops` gives.
+    pub const PROFILER_FLOPS: Traits = Traits(2_097_152);
+    /// Takes tensors of the floating dtypes of one byte and of `bcomplex32`; the kernels of other ops never see these.
     pub const NARROW_FLOATS: Traits = Traits(2_147_483_648);
     /// The form with `out=` takes targets of every dtype.
     pub const ANY_OUT: Traits = Traits(4_294_967_296);

@@ -60,7 +60,7 @@ class Dim(_Tensor):
 
     @property
     def is_bound(self) -> bool:
-        """Whether its size is known."""
+        """Whether the size of the dimension is known."""
         return self._size is not None
 
     @property
@@ -96,7 +96,7 @@ class DimList:
 
     @property
     def is_bound(self) -> bool:
-        """Whether it is known how many there are."""
+        """Whether the number of dimensions is known."""
         return self._dims is not None
 
     def bind_len(self, size: int) -> None:

@@ -81,7 +81,8 @@ impl Point {
         found.into_iter().zip(&self.inputs).map(shown).collect()
     }
 
-    /// What leaves the transform: without history, unless somebody around it may want one.
+    /// The tensors that leave the transform: without history, unless something around the transform
+    /// may need it.
     pub(super) fn shown(&self, tensors: &[Tensor]) -> Result<Vec<Tensor>> {
         if mode::is_grad_enabled() {
             return transform::detach(tensors, &self.known);
@@ -89,14 +90,13 @@ impl Point {
         tensors.iter().map(transform::without_history).collect()
     }
 
-    /// The tensors that leave the transform: without history, unless something around the transform
-    /// may need it.
+    /// One tensor that leaves the transform, as [`Self::shown`] has it.
     pub(super) fn show(&self, tensor: Tensor) -> Result<Tensor> {
         Ok(self.shown(&[tensor])?.remove(0))
     }
 }
 
-/// One tensor that leaves the transform, as [`Self::shown`] has it.
+/// The gradient of `f`, which gives a tensor without dimensions, at `x`.
 ///
 /// # Errors
 /// Those of `f`; `RuntimeError` for results of other shapes and dtypes without derivative.

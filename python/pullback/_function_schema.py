@@ -133,7 +133,7 @@ class Argument(torch.Argument):  # type: ignore[name-defined, misc]
     is_out: bool
 
     def __new__(cls, text: str, kwarg_only: bool = False) -> Any:
-        """Read from its text."""
+        """Parses the text."""
         found = _ARGUMENT.match(text)
         if found is None:
             raise RuntimeError(f"expected an argument of a schema but found {text!r}")
@@ -192,7 +192,7 @@ class FunctionSchema(torch.FunctionSchema):  # type: ignore[name-defined, misc]
     returns: list[Argument]
 
     def __new__(cls, text: str) -> Any:
-        """Read from its text."""
+        """Parses the text."""
         found = _SCHEMA.match(text.strip())
         if found is None:
             raise RuntimeError(

@@ -59,7 +59,7 @@ IS_WINDOWS = sys.platform == "win32"
 
 
 class _SerializationLocal(threading.local):
-    """The flags that a thread has set for the calls below it."""
+    """The flags that a thread has set for the calls inside."""
 
     def __init__(self) -> None:
         self.map_location: Any = None
@@ -71,11 +71,11 @@ _serialization_tls = _SerializationLocal()
 
 
 class SourceChangeWarning(Warning):
-    """The source of a class is not what it was when an object of it was saved."""
+    """The source of a class differs from the one with which an object of it was saved."""
 
 
 class LoadEndianness(Enum):
-    """The byte order of files that do not say theirs."""
+    """The byte order of files that do not state theirs."""
 
     NATIVE = 1
     LITTLE = 2
@@ -120,7 +120,7 @@ def _config() -> Any:
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
-    """The byte order of files that do not say theirs; None means little-endian."""
+    """The byte order of files that do not state theirs; None means little-endian."""
     order: LoadEndianness | None = _config().load.endianness
     return order
 
@@ -221,7 +221,7 @@ def _weights() -> Any:
 
 
 def clear_safe_globals() -> None:
-    """Forgets what :func:`add_safe_globals` was told."""
+    """Forgets all classes that were given to :func:`add_safe_globals`."""
     _weights()._clear_safe_globals()
 
 
@@ -317,7 +317,7 @@ def _backend_tag(kind: str, storage: Any) -> str | None:
 
 
 def _validate_device(location: Any, backend: str) -> Any:
-    """The device of this name, which is there."""
+    """The device of this name, which must exist."""
     from importlib import import_module
 
     advice = (
@@ -433,7 +433,7 @@ def _location_of(map_location: Any, location: Any) -> Any:
 
 
 def _get_restore_location(map_location: Any) -> Callable[[Any, str], Any]:
-    """The function that brings storages to where ``map_location`` wants them."""
+    """The function that moves storages to the place that ``map_location`` names."""
     if map_location is not None and callable(map_location):
 
         def restore(storage: Any, location: str) -> Any:
@@ -523,7 +523,7 @@ def _check_seekable(file: Any) -> None:
 
 @contextlib.contextmanager
 def _open_file_like(name_or_buffer: Any, mode: str) -> Iterator[Any]:
-    """A file by its name, or an object that is one already."""
+    """A file by its name, or an open file object unchanged."""
     if _is_path(name_or_buffer):
         with open(name_or_buffer, mode) as file:
             yield file

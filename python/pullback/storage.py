@@ -73,7 +73,7 @@ def _check_elements(storage: UntypedStorage) -> None:
 
 
 def _listed(storage: UntypedStorage, dtype: _Dtype) -> str:
-    """The elements, each on a line of its own; dots for those that are nowhere."""
+    """The elements, each on a line of its own; dots for those without memory."""
     if storage.device.type == "meta":
         return "..."
     return " " + "\n ".join(str(value) for value in _over(storage, dtype).tolist())
@@ -119,7 +119,7 @@ def _byteswap(storage: UntypedStorage, dtype: Any) -> None:
 
 
 def _swapped(data: bytes, size: int) -> bytes:
-    """The bytes with those of each element of ``size`` bytes reversed; a rest stays as it is."""
+    """The bytes with those of each element of ``size`` bytes reversed; a remainder is unchanged."""
     whole = len(data) - len(data) % size
     out = bytearray(data)
     for at in range(size):
@@ -321,7 +321,7 @@ class TypedStorage:
             _made(args, self.dtype, device) if wrap_storage is None else wrap_storage
         )
 
-    # Every public method says first that the class is deprecated; `_deprecated` below sees to it.
+    # Every public method first warns that the class is deprecated; `_deprecated` below does it.
 
     def _with(self, storage: UntypedStorage) -> TypedStorage:
         return TypedStorage(wrap_storage=storage, dtype=self.dtype, _internal=True)
@@ -422,7 +422,7 @@ class TypedStorage:
         return self._untyped_storage.data_ptr()
 
     def resizable(self) -> builtins.bool:
-        """Whether :meth:`resize_` can work."""
+        """Whether :meth:`resize_` can succeed."""
         return self._untyped_storage.resizable()
 
     def resize_(self, size: builtins.int) -> TypedStorage:
@@ -476,7 +476,7 @@ class TypedStorage:
         return self._untyped_storage.device.index
 
     def is_pinned(self, device: Any = None) -> builtins.bool:
-        """Whether a device may read the memory directly."""
+        """Whether a device can read the memory directly."""
         return self._untyped_storage.is_pinned(device)
 
     def pin_memory(self, device: Any = None) -> TypedStorage:

@@ -42,7 +42,7 @@ def _order(text: str) -> tuple[Any, ...] | None:
         pre = (_BEFORE,)
     post = int(found["post_bare"] or found["post_number"] or 0) if found["post"] else _BEFORE
     dev = int(found["dev_number"] or 0) if found["dev"] else _AFTER
-    # A number in a local version comes after a word, and either after nothing.
+    # A number in a local version sorts after a word, and both sort after nothing.
     parts = re.split(r"[-_.]", found["local"].lower()) if found["local"] else []
     local = [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in parts]
     return (int(found["epoch"] or 0), release, pre, post, dev, local)

@@ -92,7 +92,7 @@ class StridedNestedTensor(Nested):
         return sum(one.numel() for one in self._parts)
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Whether every component is.
+        """Whether every component is contiguous.
 
         Raises:
             RuntimeError: for a memory format of images.

@@ -368,7 +368,7 @@ def _squeeze(name: str, func: _Func, source: StridedNestedTensor, dim: int | Non
 def _narrow(
     name: str, func: _Func, source: StridedNestedTensor, dim: int, start: int, length: int
 ) -> Any:
-    """Some of the components."""
+    """A slice of the components along the batch."""
     if _dim(source, dim) != 0:
         raise RuntimeError(f"narrow(): only dim=0 supported for nested tensors, but got dim={dim}")
     count = len(source._parts)

@@ -88,12 +88,12 @@ class Structure:
 
     @property
     def longest(self) -> int:
-        """The greatest length of a component, or a bound of it that was given."""
+        """The greatest length of a component, or a given bound of it."""
         return self.cache.get("max_seqlen", max(self.counts, default=0))
 
     @property
     def shortest(self) -> int:
-        """The least length of a component, or a bound of it that was given."""
+        """The least length of a component, or a given bound of it."""
         return self.cache.get("min_seqlen", min(self.counts, default=0))
 
     def rows(self) -> Tensor:

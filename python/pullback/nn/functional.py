@@ -266,7 +266,7 @@ __all__ = [
 ]
 
 
-# Exported as they are.
+# Exported unchanged.
 linear = _nn.linear
 conv1d = _VF.conv1d
 conv2d = _VF.conv2d

@@ -25,7 +25,7 @@ class OperatorExportTypes(Enum):
 
 
 class TrainingMode(Enum):
-    """The mode that a module is exported in."""
+    """The training mode in which a module is exported."""
 
     EVAL = 0
     PRESERVE = 1
@@ -63,7 +63,7 @@ def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Any, opset_vers
 
 
 def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> None:
-    """The other way."""
+    """Undoes :func:`register_custom_op_symbolic`."""
 
 
 def is_in_onnx_export() -> bool:

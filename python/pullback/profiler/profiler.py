@@ -104,7 +104,7 @@ def schedule(
             raise AssertionError(f"Step must be non-negative. Got {step}.")
         if step < skip_first:
             return ProfilerAction.NONE
-        # A first cycle that does not wait is as if the waiting had been before.
+        # A first cycle that does not wait counts as if the waiting were over.
         step += (wait if skip_first_wait else 0) - skip_first
         length = wait + warmup + active
         if repeat > 0 and step >= repeat * length:
@@ -155,7 +155,7 @@ def tensorboard_trace_handler(
 
 
 class _KinetoProfile:
-    """A recording that is begun and ended by hand."""
+    """A recording that is started and stopped by hand."""
 
     def __init__(
         self,
@@ -437,7 +437,7 @@ class profile(_KinetoProfile):
         self._begin_step()
 
     def stop(self) -> None:
-        """Ends; what is being recorded is complete now."""
+        """Ends the profile; the recording in progress is complete now."""
         self._end_step()
         self._move(self.current_action, None)
         if self.execution_trace_observer is not None:
@@ -458,7 +458,7 @@ class profile(_KinetoProfile):
         return None if self.profiler is None else self.profiler.trace_id
 
     def set_custom_trace_id_callback(self, callback: Callable[[], str]) -> None:
-        """Lets ``callback`` give the names of the recordings that follow."""
+        """Lets ``callback`` name the recordings that follow."""
         self.custom_trace_id_callback = callback
 
     def _begin_step(self) -> None:

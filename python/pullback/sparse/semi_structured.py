@@ -91,7 +91,7 @@ class SparseSemiStructuredTensor(Tensor):
         alg_id_cusparselt: int = 0,
         requires_grad: bool = False,
     ) -> Any:
-        """A tensor around the parts; the class says what they are."""
+        """A tensor around the parts, which the class defines."""
         source = packed_t if packed is None else packed
         if source is None:
             raise ValueError("At least one of packed or packed_t must be provided")

@@ -35,7 +35,7 @@ class Mismatch(Exception):
         self.kind, self.text, self.path = kind, text, path
 
     def error(self, message: Message) -> Exception:
-        """The error, with the caller's words."""
+        """The error, with the caller's message."""
         text = self.text
         if self.path:
             where = "".join(str([key]) for key in self.path)

@@ -62,7 +62,7 @@ class FileCheck:
         return self._add("HIGHLIGHTED", test)
 
     def run(self, *texts: Any) -> None:
-        """Looks for all in the text of an object; of two texts the first has the wishes.
+        """Looks for all checks in the text of an object; of two texts the first has the wishes.
 
         Raises:
             RuntimeError: for a wish that is not fulfilled, with the text.

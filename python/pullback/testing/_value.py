@@ -1,4 +1,4 @@
-"""Whether two numbers or two tensors are close, and what to say if not."""
+"""Whether two numbers or two tensors are close, and the message if not."""
 
 from __future__ import annotations
 

@@ -23,9 +23,9 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 class AliasInfo:
     """The aliases that a schema states for one argument or result."""
 
-    #: The letters of memory that it may share.
+    #: The letters of the memory that the argument may share.
     alias_set: set[str]
-    #: Whether the op writes to it.
+    #: Whether the op writes to the argument.
     is_write: bool
     #: The argument's name; None for a result without a name.
     name: str | None

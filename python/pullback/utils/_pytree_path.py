@@ -208,7 +208,7 @@ def _name_of(kind: Any, context: Any) -> str:
 
 
 def _enumerator(key: Any) -> Any:
-    """A member of an enumeration, as a text that says what it is."""
+    """A member of an enumeration as text."""
     import enum
 
     if isinstance(key, enum.Enum):

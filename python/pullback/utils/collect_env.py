@@ -241,7 +241,7 @@ def get_conda_packages(run_lambda: Run, patterns: Any = None) -> str | None:
 
 
 def get_env_info() -> SystemEnv:
-    """All that is known."""
+    """All facts about the environment."""
     from .. import cuda, version
 
     pip, packages = get_pip_packages(run)
@@ -287,7 +287,7 @@ def pretty_str(envinfo: SystemEnv) -> str:
 
 
 def get_pretty_env_info() -> str:
-    """All that is known as lines for people."""
+    """All facts about the environment as text."""
     return pretty_str(get_env_info())
 
 

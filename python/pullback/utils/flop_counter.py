@@ -26,14 +26,14 @@ flop_registry: dict[str, Callable[..., int]] = {}
 
 
 def _name(target: Any) -> str:
-    """The name of an op, of all its overloads."""
+    """The name of an op, without its overload."""
     text = target if isinstance(target, str) else str(target)
     parts = text.replace("::", ".").split(".")
     return ".".join(parts[:2]) if len(parts) > 1 else f"aten.{text}"
 
 
 def get_shape(i: Any) -> Any:
-    """The shape of a tensor; other things as they are."""
+    """The shape of a tensor; other values unchanged."""
     return i.shape if isinstance(i, Tensor) else i
 
 
@@ -284,7 +284,7 @@ class FlopCounterMode:
             print(self.get_table(self.depth))
 
     def get_total_flops(self) -> int:
-        """The count of all."""
+        """The total count."""
         return sum(self.flop_counts["Global"].values())
 
     def get_flop_counts(self) -> dict[str, dict[Any, int]]:
@@ -332,7 +332,7 @@ def _row(name: str, count: int, total: int) -> tuple[str, str, str]:
 
 
 class _CountingMode(TorchDispatchMode):
-    """Sees every op, and has it counted."""
+    """Passes every op to the counter."""
 
     supports_higher_order_operators = True
 

@@ -71,7 +71,7 @@ _DTYPE_NAMES = {
 
 
 class SafetensorError(ValueError):
-    """A file that is not a valid safetensors file, or a tensor that it cannot hold."""
+    """An invalid safetensors file, or a tensor that such a file cannot hold."""
 
 
 class _Entry(NamedTuple):

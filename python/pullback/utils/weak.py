@@ -33,7 +33,7 @@ class WeakIdRef(ref):  # type: ignore[type-arg]
         super().__init__(key, callback)  # type: ignore[call-arg]
 
     def __call__(self) -> Any:
-        """The object; None when it is gone."""
+        """The object; None when it does not exist any more."""
         return super().__call__()
 
     def __hash__(self) -> int:
@@ -135,5 +135,5 @@ class TensorWeakRef:
         self.ref = WeakIdRef(tensor)
 
     def __call__(self) -> Any:
-        """The tensor; None when it is gone."""
+        """The tensor; None when it does not exist any more."""
         return self.ref()

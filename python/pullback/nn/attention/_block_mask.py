@@ -348,7 +348,7 @@ class BlockMask:
 
 
 def _as_slice(key: Any, size: int) -> Any:
-    """A number as a slice of length one, so that no dimension is lost."""
+    """A number as a slice of length one, so that the dimension stays."""
     if not isinstance(key, int):
         return key
     if not -size <= key < size:

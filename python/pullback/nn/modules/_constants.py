@@ -147,7 +147,7 @@ _OPTIONS = {
 
 
 def give_constants() -> None:
-    """Puts the lists on the classes."""
+    """Gives each class its list."""
     for family, layers in _OPTIONS.items():
         module = import_module(f".{family}", __package__)
         for name, options in layers.items():

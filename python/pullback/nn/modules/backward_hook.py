@@ -34,7 +34,7 @@ class BackwardHookFunction(Function):
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
-        """Views of the tangents; what is not recorded is a view, and finds its tangent itself."""
+        """Views of the tangents; if nothing is recorded, a view finds its tangent itself."""
         pairs = zip(tangents, ctx.are_recorded, strict=True)
         return tuple(t.view_as(t) if is_recorded else None for t, is_recorded in pairs)
 

@@ -661,7 +661,7 @@ sys.modules[__name__].__class__ = _WithHooks
 
 
 def _has_any_global_hook() -> bool:
-    """Whether a hook of all modules is there that calls ask."""
+    """Whether calls have to look for a hook of all modules."""
     return bool(
         _hook.backward_pre_hooks
         or _hook.backward_hooks

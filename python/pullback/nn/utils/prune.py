@@ -261,7 +261,7 @@ class Identity(BasePruningMethod):
     PRUNING_TYPE = "unstructured"
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """The mask so far."""
+        """The mask, unchanged."""
         return default_mask
 
 

@@ -251,7 +251,7 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: T_module, name: str = "weight") -> T_module:
-    """Takes back what :func:`spectral_norm` did.
+    """Undoes :func:`spectral_norm`.
 
     Raises:
         ValueError: nothing was done.

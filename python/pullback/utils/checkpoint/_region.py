@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 
 class CheckpointError(RuntimeError):
-    """A region that was run again did not do what it did at first."""
+    """A recomputation of a region did not repeat its forward."""
 
 
 class Stop(Exception):
-    """Ends a recomputation once all that it is for is there."""
+    """Ends a recomputation once all wanted values are computed."""
 
 
 def is_tensor(value: object) -> bool:
-    """Whether it is a tensor of any class."""
+    """Whether a value is a tensor of any class."""
     return isinstance(value, _C.TensorBase)
 
 
@@ -129,12 +129,12 @@ class KeepInputs(Function):
 
     @staticmethod
     def forward(*tensors: Any) -> Tensor:
-        """Gives an empty tensor."""
+        """Returns an empty tensor."""
         return _C._VariableFunctions.empty((0,))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        """Keeps tensors as saved tensors and the rest as it is."""
+        """Keeps tensors as saved tensors and other values unchanged."""
         ctx.tensor_indices = [position for position, value in enumerate(inputs) if is_tensor(value)]
         ctx.others = [None if is_tensor(value) else value for value in inputs]
         ctx.save_for_backward(*(inputs[position] for position in ctx.tensor_indices))

@@ -87,7 +87,7 @@ SAC_IGNORED_OPS = frozenset({aten.detach.default})
 
 
 class _CachingTorchDispatchMode(TorchDispatchMode):
-    """The mode of the forward: runs ops, and keeps what the policy says."""
+    """The mode of the forward: runs ops, and keeps the results that the policy selects."""
 
     def __init__(self, policy_fn: Policy, storage: Storage, ac_graph_id: Any = None) -> None:
         super().__init__()
@@ -155,7 +155,7 @@ class _CachingTorchDispatchMode(TorchDispatchMode):
 
 
 class _CachedTorchDispatchMode(TorchDispatchMode):
-    """The mode of the recomputation: gives out what was kept."""
+    """The mode of the recomputation: returns the kept results."""
 
     def __init__(
         self, policy_fn: Policy | None, storage: Storage, allow_cache_entry_mutation: bool = False
@@ -182,7 +182,7 @@ class _CachedTorchDispatchMode(TorchDispatchMode):
         args: Sequence[Any] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        """Gives out the results of the op, or runs it.
+        """Returns the kept results of the op, or runs it.
 
         Raises:
             RuntimeError: if the forward had no such op, or the results were given out before or

@@ -157,7 +157,7 @@ class MultiProcessIter(LoaderIter):
                 self._fail_for_death(worker_id)
             result: Result = pickle.loads(message)
             if result.epoch != self._epoch:
-                # Asked for in a pass that was given up early.
+                # Requested in a pass that was given up early.
                 continue
             self._tasks_of[worker_id] -= 1
             self._ready[result.number] = result

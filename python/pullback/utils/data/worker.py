@@ -51,7 +51,7 @@ class Result(NamedTuple):
 
 
 class WorkerSetup(NamedTuple):
-    """All that a worker needs to begin."""
+    """The arguments of a worker's main function."""
 
     dataset: Any
     is_iterable: bool

@@ -59,7 +59,7 @@ class PerSample(Function):
 
     @staticmethod
     def forward(ctx: Any, kwarg_names: tuple[str, ...], func: Any, *given: Any) -> Any:
-        """Computes it with the parameters."""
+        """Computes the function with the parameters."""
         args, kwargs = standard_kwargs(kwarg_names, given)
         rule = RULES[func]
         call = {**rule.defaults, **dict(zip(rule.defaults, args, strict=False)), **kwargs}

@@ -73,7 +73,7 @@ class TaskSpec:
         return f"setup: {self.setup}"
 
     def summarize(self) -> str:
-        """All of it, for people."""
+        """A summary of all measurements."""
         parts = [
             self.title,
             self.description or "",
@@ -113,7 +113,7 @@ class Measurement:
 
     @property
     def description(self) -> str | None:
-        """In which variant it was measured."""
+        """The variant that was measured."""
         return self.task_spec.description
 
     @property
@@ -203,7 +203,7 @@ class Measurement:
 
     @property
     def env(self) -> str:
-        """In which environment it was measured."""
+        """The environment of the measurement."""
         return "Unspecified env" if self.task_spec.env is None else self.task_spec.env
 
     def __repr__(self) -> str:

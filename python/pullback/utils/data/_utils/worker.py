@@ -43,14 +43,14 @@ class _ResumeIteration:
 
 
 class ManagerWatchdog:
-    """Tells a worker whether the process that started it is there."""
+    """Lets a worker check that the process that started it is alive."""
 
     def __init__(self) -> None:
         self.manager_pid = os.getppid()
         self.manager_dead = False
 
     def is_alive(self) -> bool:
-        """Whether it is; once it is not, this stays false."""
+        """Whether the parent process is alive; once it is not, this stays false."""
         if not self.manager_dead:
             self.manager_dead = os.getppid() != self.manager_pid
         return not self.manager_dead

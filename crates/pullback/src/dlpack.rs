@@ -166,7 +166,7 @@ pub unsafe fn forget(context: *mut c_void) {
 /// The sizes, strides and dtype of a description.
 ///
 /// # Errors
-/// `ValueError` for what no tensor can have.
+/// `ValueError` for values that no tensor can have.
 ///
 /// # Safety
 /// Sizes and strides are null or have as many numbers as there are dimensions.
@@ -270,7 +270,7 @@ impl Managed {
     /// this fails.
     ///
     /// # Errors
-    /// `ValueError` and `RuntimeError` for what no tensor can show.
+    /// `ValueError` and `RuntimeError` for geometries that no tensor can have.
     ///
     /// # Safety
     /// It is a managed tensor of this version by the specification, which the caller holds and gives away.

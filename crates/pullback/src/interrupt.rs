@@ -27,7 +27,7 @@ pub fn check() {
 /// thread and in the middle of its ops; if `check` fails, the work is interrupted.
 ///
 /// # Errors
-/// What `check` gave, else what `work` gives.
+/// The error of `check`, else that of `work`.
 ///
 /// # Examples
 /// ```

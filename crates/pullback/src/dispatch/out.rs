@@ -160,7 +160,7 @@ fn resize_filled(out: &Tensor, result: &Tensor) -> Result<()> {
 /// that say so.
 ///
 /// # Errors
-/// `RuntimeError` if another was asked for.
+/// `RuntimeError` if another one was requested.
 fn in_dtype_of<'a>(
     def: &OpDef,
     args: &[Arg<'a>],

@@ -88,7 +88,7 @@ fn loss(outputs: &[Tensor]) -> Result<f64> {
 /// The gradients that backward gives for that loss, one per input that requires grad.
 ///
 /// # Errors
-/// Whatever `f` or the backward gives.
+/// Any error of `f` or of the backward.
 pub fn analytic(
     f: CheckedFunction<'_>,
     inputs: &[Tensor],
@@ -175,7 +175,7 @@ fn worst(got: &[C128], expected: &[C128], tolerance: Tolerance) -> Option<(usize
 /// ```
 ///
 /// # Errors
-/// What `f` gives; `Ok(Err(mismatch))` says which element is worst.
+/// Those of `f`; `Ok(Err(mismatch))` says which element is worst.
 pub fn gradcheck(
     f: CheckedFunction<'_>,
     inputs: &[Tensor],
@@ -224,7 +224,7 @@ pub fn gradgradcheck(
 /// `None` if it has none.
 ///
 /// # Errors
-/// Whatever the rule gives.
+/// Any error of the rule.
 pub fn op_jvp(
     def: &'static OpDef,
     values: &[Value],

@@ -426,7 +426,7 @@ impl Storage {
     /// Makes room for `bytes` bytes, keeping the content.
     ///
     /// # Errors
-    /// `RuntimeError` if the memory belongs to somebody else; out of memory.
+    /// `RuntimeError` if the memory has another owner; out of memory.
     pub fn grow(&self, bytes: usize) -> Result<()> {
         if bytes <= self.nbytes() { Ok(()) } else { self.resize(bytes) }
     }
@@ -435,7 +435,7 @@ impl Storage {
     /// beyond the end still read memory of their own; for the same reason no block is replaced by a smaller one.
     ///
     /// # Errors
-    /// `RuntimeError` if the memory belongs to somebody else; out of memory.
+    /// `RuntimeError` if the memory has another owner; out of memory.
     pub fn resize(&self, bytes: usize) -> Result<()> {
         let header = self.header();
         let mut owner = header.owner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -55,13 +55,13 @@ pub trait Function: Send + Sync + 'static {
     /// Computes the outputs; nothing in it is recorded.
     ///
     /// # Errors
-    /// Whatever the computation gives; the call fails with it.
+    /// Any error of the computation; the call fails with it.
     fn forward(&self, ctx: &mut Context, inputs: &[Tensor]) -> Result<Vec<Tensor>>;
     /// Called after forward with what it gave, under the same modes: the place for saving and marking where forward is
     /// to know nothing of the context.
     ///
     /// # Errors
-    /// Whatever goes wrong; the call fails with it.
+    /// Any error; the call fails with it.
     fn setup_context(
         &self,
         ctx: &mut Context,
@@ -75,7 +75,7 @@ pub trait Function: Send + Sync + 'static {
     /// zero. It is itself recorded if the user asks for higher derivatives.
     ///
     /// # Errors
-    /// Whatever the computation gives; backward stops with it.
+    /// Any error of the computation; backward stops with it.
     fn backward(&self, ctx: &Context, grads: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>>;
     /// Computes the tangents of the outputs, one for each, from those of the inputs; `None` means
     /// zero. Called after forward, if an input has a tangent; missing ones are zeros unless forward
@@ -83,7 +83,7 @@ pub trait Function: Send + Sync + 'static {
     /// gave a view this gives the same view of the tangent.
     ///
     /// # Errors
-    /// Whatever the computation gives; unless overridden, `NotImplementedError`.
+    /// Any error of the computation; unless overridden, `NotImplementedError`.
     fn jvp(&self, ctx: &Context, tangents: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>> {
         let _ = (ctx, tangents);
         Err(Error::not_implemented(format!(
@@ -336,7 +336,7 @@ fn open_range(function: &impl Function, inputs: &[Tensor]) -> Open {
 /// Calls a custom function.
 ///
 /// # Errors
-/// What forward gives; `RuntimeError` for dirty inputs that were not returned or must not be written to.
+/// Those of forward; `RuntimeError` for dirty inputs that were not returned or must not be written to.
 #[track_caller]
 pub fn apply<F: Function>(function: F, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
     let _site = Scope::of_caller(Location::caller());

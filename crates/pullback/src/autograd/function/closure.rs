@@ -141,7 +141,7 @@ impl<const N: usize, R: Results + 'static> Custom<N, R> {
     /// Calls the function.
     ///
     /// # Errors
-    /// What the closure gives, and as [`apply`].
+    /// Those of the closure and of [`apply`].
     #[track_caller]
     pub fn apply(&self, inputs: [&Tensor; N]) -> Result<R> {
         let _site = crate::call_site::Scope::of_caller(Location::caller());

@@ -68,7 +68,7 @@ impl InputTangents {
 /// Gives the results of a call the tangents that `jvp` computes from those of its inputs.
 ///
 /// # Errors
-/// What `jvp` gives; `RuntimeError` for a wrong number of tangents, tangents of outputs without derivative, and where
+/// Those of `jvp`; `RuntimeError` for a wrong number of tangents, tangents of outputs without derivative, and where
 /// forward wrote to an input or gave a view but `jvp` did not do the same.
 pub fn push(
     call: &CustomCall<'_>,

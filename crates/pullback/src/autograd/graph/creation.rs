@@ -16,7 +16,7 @@ pub trait NodeCreationHook: Send + Sync {
     /// Called once for each node, when it is complete. It may add hooks to the node, but make no node of its own.
     ///
     /// # Errors
-    /// Whatever speaks against the node; the call that made it fails with that.
+    /// Any objection to the node; the call that made it fails with that.
     fn created(&self, node: &Node) -> Result<()>;
 }
 

@@ -25,7 +25,7 @@ pub trait TorchDispatch: Any + Send + Sync {
     /// Computes an op. A mode is off while this runs, so that it may call the op itself.
     ///
     /// # Errors
-    /// Whatever went wrong; the op fails with it.
+    /// Any error; the op fails with it.
     fn torch_dispatch(
         &self,
         def: &'static OpDef,

@@ -104,7 +104,7 @@ struct Machine<'a, 'b, B: Build> {
 /// Runs the pickle that begins at byte `at`, and returns the byte at which the next object begins.
 ///
 /// # Errors
-/// Those of the builder, and what is wrong with the pickle.
+/// Those of the builder, and faults of the pickle.
 pub fn run<B: Build>(
     bytes: &[u8],
     at: usize,

@@ -14,7 +14,7 @@ const LONGEST: usize = 256;
 /// followed through the memo only.
 ///
 /// # Errors
-/// What is wrong with the pickle; a name that is the result of a computation, which cannot be known without running it.
+/// A fault of the pickle; a name that is the result of a computation, which cannot be known without running it.
 pub fn globals(bytes: &[u8]) -> Result<Vec<(String, String)>, Fault> {
     let mut names = Vec::new();
     let mut reader = PickleReader::new(bytes, 0);
@@ -60,7 +60,7 @@ enum Pending<'a> {
 /// only name what is found where its module says; so it writes such a text.) Frames go: their sizes would not be true any more.
 ///
 /// # Errors
-/// What is wrong with the pickle.
+/// A fault of the pickle.
 pub fn resolve_names(bytes: &[u8], prefix: &str) -> Result<Vec<u8>, Fault> {
     let mut reader = PickleReader::new(bytes, 0);
     let mut out = Vec::new();

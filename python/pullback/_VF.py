@@ -1,4 +1,4 @@
-"""Functions under the names by which code written against PyTorch's inside calls them."""
+"""Functions under the names by which code written against PyTorch's internals calls them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def unique_dim(
     return_inverse: bool = False,
     return_counts: bool = False,
 ) -> tuple[Any, Any, Any]:
-    """The slices along ``dim`` that differ; inverse and counts are empty unless asked for."""
+    """The slices along ``dim`` that differ; inverse and counts are empty unless requested."""
     values, inverse, counts = unique(input, sorted, True, True, dim)
     empty = inverse.new_empty(0)
     return values, inverse if return_inverse else empty, counts if return_counts else empty

@@ -34,5 +34,5 @@ def parallel_info() -> str:
 
 
 def _cxx_flags() -> str:
-    """The flags of a C++ compiler: none took part."""
+    """The flags of the C++ compiler: empty, because no C++ is compiled."""
     return ""

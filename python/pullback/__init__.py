@@ -447,7 +447,7 @@ _lazy.submodules(
     "xpu",
 )
 if "multiprocessing.reduction" in sys.modules:
-    # A process that others started, or that may start some, sends tensors by their shared memory.
+    # A process that was started by another, or that may start some, shares tensors through memory.
     _lazy.load(globals()["multiprocessing"])
 
 for _name, _thing in _placeholders().items():
@@ -501,7 +501,7 @@ def compile(
     isolate_recompiles: _bool = False,
     dynamic_shapes: Any = None,
 ) -> Any:
-    """Runs a function or a module as it is, or, in two modes, by :func:`capture`.
+    """Runs a function or a module unchanged, or, in two modes, by :func:`capture`.
 
     In the modes ``"reduce-overhead"`` and ``"max-autotune"`` calls are recorded and replayed
     without Python where that gives the same bits; what the function does besides computing is
@@ -555,7 +555,7 @@ def get_float32_matmul_precision() -> str:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Says how exact products of ``float32`` matrices must be: here they are as exact as the dtype.
+    """Sets how exact products of ``float32`` matrices must be: here they are as exact as the dtype.
 
     Args:
         precision: ``"highest"``; ``"high"`` and ``"medium"`` allow less, which is not made use of.

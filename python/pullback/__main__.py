@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def _program() -> Callable[[], Any]:
-    """What is to be run; the program's own arguments are left in ``sys.argv``."""
+    """The program to run; its own arguments are left in ``sys.argv``."""
     first = sys.argv[1]
     if first == "-m":
         module = sys.argv[2]
@@ -64,6 +64,6 @@ def _run(program: Callable[[], Any]) -> None:
     program()
 
 
-# (Not where a process that the program starts looks for its main module.)
+# (Except where a child process of the program looks for its main module.)
 if __name__ == "__main__":
     main()

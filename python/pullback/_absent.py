@@ -1,4 +1,4 @@
-"""What PyTorch has and this package has not: errors that say so.
+"""Errors for names that PyTorch has and this package does not have.
 
 ``from torch import fft`` and ``import torch.fft`` raise an ImportError that names what is missing,
 for every public name of PyTorch (`_known`, read when something is missing for the first time).
@@ -102,6 +102,6 @@ class _Finder:
 
 
 def install() -> None:
-    """Adds the finder, once."""
+    """Adds the finder unless it is there already."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.append(_Finder())

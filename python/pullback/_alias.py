@@ -27,7 +27,7 @@ _CHILDREN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_children"
 
 
 def _own(name: str) -> str | None:
-    """The name in this package of a module under another name; None for what is not ours."""
+    """The name in this package of a module under another name; None for modules of others."""
     first, dot, rest = name.partition(".")
     return None if first not in _NAMES else _NAMES[first] + dot + rest
 
@@ -81,15 +81,15 @@ class _Importer(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def install() -> None:
-    """Adds the importer once."""
+    """Adds the importer unless it is there already."""
     if not any(isinstance(finder, _Importer) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Importer())
     sys.modules["torch"] = sys.modules[_NEW]
-    # (The package imports itself there, and programs have come to write ``torch.torch.Tensor``.)
+    # (The package imports itself there, and some programs use ``torch.torch.Tensor``.)
     sys.modules[_NEW].torch = sys.modules[_NEW]  # type: ignore[attr-defined]
-    # (And some look for a class's library in the name of its module.)
+    # (And some programs look for a class's library in the name of its module.)
     sys.modules[_NEW].Tensor.__module__ = "torch"
-    # (Some libraries look whether the module that they change bears the name that they know.)
+    # (Some libraries check that the module that they change has the name that they know.)
     sys.modules[_NEW].__name__ = "torch"
     # What is loaded is known by both names: an import would put modules in the place of functions
     # that have their name.
@@ -99,7 +99,7 @@ def install() -> None:
 
 
 def install_in_children() -> None:
-    """Lets processes that are started from now on find ``torch`` as this one does.
+    """Makes processes that start from now on find ``torch`` as this one does.
 
     Their search path begins with a folder that has it: a variable of the environment says so. An
     interpreter that does not have this package goes on to the ``torch`` that it has.
@@ -111,7 +111,7 @@ def install_in_children() -> None:
     if package in map(os.path.abspath, sys.path) and not _is_found_anyway(package):
         folders.append(package)
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(folders))
-    # (Workers of `multiprocessing` take over the search path itself.)
+    # (Workers of `multiprocessing` inherit the search path itself.)
     if _CHILDREN not in sys.path:
         sys.path.insert(1, _CHILDREN)
 

@@ -1,4 +1,4 @@
-"""What a class with ``__torch_dispatch__`` answers when it is asked for sizes, strides or a device.
+"""Sizes, strides and devices of tensors whose class with ``__torch_dispatch__`` overrides them.
 
 ``Tensor._make_wrapper_subclass`` says of a tensor which facts its class gives
 (``dispatch_sizes_strides_policy``, ``dispatch_device``, ``dispatch_layout``). The class is asked in

@@ -1,4 +1,4 @@
-"""What exceptions say besides their text: notes, which Python prints below the traceback.
+"""Notes of exceptions besides their text, which Python prints below the traceback.
 
 The extension calls these functions once an error is on its way (`crates/python/src/explain.rs`),
 and never before: what does not fail pays nothing. Class and text of an exception stay PyTorch's,
@@ -26,7 +26,7 @@ _MOST_PLACES = 64
 
 
 def add_note(error: BaseException, note: str) -> None:
-    """Adds a note; before Python 3.11 exceptions keep it, but nobody prints it."""
+    """Adds a note; before Python 3.11 exceptions keep it, but Python does not print it."""
     if hasattr(error, "add_note"):
         error.add_note(note)
         return
@@ -102,7 +102,7 @@ def _step(outer: Any, inner: Any) -> str:
     for name, part in outer.named_modules():
         if part is inner:
             return f".{name}"
-    # (It is called, but is no part: it may stand in a list of Python's.)
+    # (The module is called, but is no part of the other: it may be in a Python list.)
     return f" > {type(inner).__name__}"
 
 
@@ -116,7 +116,7 @@ def _described(module: Any) -> str:
 
 
 def _variable(module: Any) -> str | None:
-    """What the program calls a module, where it called it; None if that is not known."""
+    """The program's name of a module, where it called it; None if that is not known."""
     frame = _caller()
     if frame is None or frame.f_code.co_filename.startswith(_FOLDER):
         return None
@@ -129,7 +129,7 @@ def _variable(module: Any) -> str | None:
 
 
 def _caller() -> FrameType | None:
-    """The frame in which the call was made that the extension told of."""
+    """The frame of the call that the extension reported."""
     frame: FrameType | None = sys._getframe()
     while frame is not None and frame.f_code.co_filename == __file__:
         frame = frame.f_back
@@ -146,7 +146,7 @@ def _arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
 
 
 def _value(value: Any, depth: int = 0) -> str:
-    """A tensor's shape, and what of it is not the usual; other values in short."""
+    """A tensor's shape, and its unusual properties; other values in short."""
     if isinstance(value, Tensor):
         return _tensor(value)
     if value is None or isinstance(value, (bool, int, float)):
@@ -197,7 +197,7 @@ def say_missing(error: AttributeError, module: Any, name: str) -> None:
 
 
 def suggest_keyword(error: TypeError, function: Any) -> None:
-    """Adds to the text of an error about a keyword which one may have been meant."""
+    """Suggests, in an error about an unknown keyword, the one that may have been meant."""
     import inspect
     import re
 
@@ -225,13 +225,13 @@ def _closest(name: str, names: list[str]) -> str | None:
 
 # ---- memory ----
 
-# Where tensors hold less than this, the request itself was too large: nobody needs to be named.
+# Where tensors hold less than this, the request itself was too large: no holder is named.
 _MUCH = 16 << 20
 _SHOWN = 8
 
 
 def note_memory(error: BaseException) -> None:
-    """Notes what holds memory, where an error says that there is no more of it."""
+    """Notes the holders of memory in an error that says that there is no more of it."""
     from . import memory
 
     live, cached, peak = memory.live_bytes(), memory.cached_bytes(), memory.peak_bytes()

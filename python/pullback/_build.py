@@ -1,4 +1,4 @@
-"""What the main namespace says of devices, of this build and of threads."""
+"""Functions of the main namespace about devices, this build and threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``torch._check`` and its kin: conditions whose failure is an error of a chosen class."""
+"""``torch._check`` and related functions: conditions that raise a chosen class of error."""
 
 from __future__ import annotations
 

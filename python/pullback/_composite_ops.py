@@ -48,7 +48,7 @@ def _assert_tensor_metadata(
     device: Any = None,
     layout: Any = None,
 ) -> None:
-    """Raises unless a tensor is as it is said to be."""
+    """Raises unless a tensor has the stated properties."""
     checks = (
         ("sizes", size, lambda: list(a.shape)),
         ("strides", stride, lambda: list(a.stride())),
@@ -244,7 +244,7 @@ _OPS: dict[str, Callable[..., Any]] = {
 }
 
 
-# Questions that the class of a tensor may be asked (`_asked`).
+# Questions that are asked of the class of a tensor (`_asked`).
 _PRIM_OPS: dict[str, Callable[..., Any]] = {
     "device(Tensor a) -> Device": lambda a: a.device,
     "layout(Tensor a) -> Layout": lambda a: a.layout,
@@ -286,7 +286,7 @@ class _Alias(OpOverload):
     """A form of an op under a second name."""
 
     def __init__(self, name: str, meant: OpOverload) -> None:
-        """Made when the name is asked for: what it means has a form of this name."""
+        """Made on first access, because the namespace may have a form of this name."""
         # (The signature is of the functional form: what follows the name there stays.)
         rest = meant._schema_text.removeprefix(meant._opname.removesuffix("_"))
         super().__init__(name, meant._overloadname, name.removesuffix("_") + rest, meant._call)
@@ -296,7 +296,7 @@ class _Alias(OpOverload):
         return [("CompositeImplicitAutograd", f"another name of {self._meant}", "unknown")]
 
     def has_kernel_for_dispatch_key(self, key: str) -> bool:
-        """Whether there is a kernel or rule for a dispatch key: it is made of the op it means."""
+        """Whether the op that is meant has a kernel or rule for a dispatch key."""
         return str(key) == "CompositeImplicitAutograd"
 
 

@@ -81,7 +81,7 @@ def context_decorator(ctx: Any, func: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _decorate(make: Callable[[], Any], function: Callable[..., Any]) -> Callable[..., Any]:
-    """What the contexts of this library do as decorators: old programs decorate classes too."""
+    """Contexts as decorators; old programs decorate classes too."""
     if not inspect.isclass(function):
         return _wrap(make, function)
     warnings.warn(

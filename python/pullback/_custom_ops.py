@@ -51,7 +51,7 @@ def impl(
 
 
 def impl_abstract(qualname: str, *, func: Any = None) -> Any:
-    """Registers what gives shape and dtype of an op's results; a decorator without one."""
+    """Registers the function of shape and dtype of an op's results; a decorator without one."""
     return _registered(_made.find(qualname).impl_abstract(), func)
 
 

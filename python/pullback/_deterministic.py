@@ -54,12 +54,12 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Whether :func:`use_deterministic_algorithms` asked for them."""
+    """Whether :func:`use_deterministic_algorithms` requested them."""
     return _enabled
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Whether it was told to warn only."""
+    """Whether :func:`use_deterministic_algorithms` was told to warn only."""
     return _warn_only
 
 

@@ -1,4 +1,4 @@
-"""What helps to find where numbers went wrong; what does it is loaded when it is first called."""
+"""Tools that find where numbers went wrong; each is loaded when it is first called."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def memory_report(
     of: Tensor | Sequence[Tensor] | Callable[[], Tensor | Sequence[Tensor]],
 ) -> MemoryReport:
-    """Says which bytes a graph keeps for its backward pass: by op, by line and by module.
+    """Reports which bytes a graph keeps for its backward pass: by op, by line and by module.
 
     Each storage counts once, for the op that saved it first. Apart from activations are named
     parameters (leaves that require grad) and inputs (tensors without history that the program holds
@@ -121,7 +121,7 @@ def record(path: Any) -> Any:
 
 
 def trace_nan(loss: Tensor) -> Any:
-    """Says which op, on which line, gave the first value that is not finite, after the fact.
+    """Names the op, and its line, that gave the first value that is not finite, after the fact.
 
     Values are looked for first, in the order in which the ops ran, then gradients: those are
     computed again, with a look at each node. No ``.grad`` changes, and the graph is kept; hooks on

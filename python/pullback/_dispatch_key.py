@@ -67,7 +67,7 @@ _BACKENDS = (
     *("CPU", "CUDA", "HIP", "XLA", "MPS", "IPU", "XPU", "HPU", "VE", "Lazy", "MTIA", "MAIA"),
     *("PrivateUse1", "PrivateUse2", "PrivateUse3", "Meta"),
 )
-# What a key of a backend begins with, what its group is called, and the number before its first.
+# The prefix of a backend's key, the name of its group, and the number before its first.
 _GROUPS = (
     ("", "Dense", 48),
     ("Quantized", "Quantized", 65),
@@ -79,7 +79,7 @@ _GROUPS = (
 
 
 class DispatchKey:
-    """Who answers a call of an op: a backend, or a layer above all of them."""
+    """What computes a call of an op: a backend, or a layer above all of them."""
 
     __members__: ClassVar[dict[str, DispatchKey]] = {}
 
@@ -87,7 +87,7 @@ class DispatchKey:
         """Made once for each name; ``__members__`` has them all."""
         self.name = name
         self.value = value
-        # Where the layer is asked; the backends of one layer are asked at the same time.
+        # The position of the layer; the backends of one layer have the same position.
         self._layer = layer
 
     def __repr__(self) -> str:
@@ -164,7 +164,7 @@ class DispatchKeySet:
         return sorted(self._keys, key=lambda key: (key._layer, key.value))
 
     def has(self, key: Any) -> bool:
-        """Whether it has a key, which may be given by its name."""
+        """Whether the set has a key, which may be given by its name."""
         return _named(key) in self._keys
 
     def add(self, key: Any) -> DispatchKeySet:
@@ -241,7 +241,7 @@ class _ExcludeDispatchKeyGuard(contextlib.ExitStack):
         self._names = [key.name for key in keys._sorted()]
         for name in self._names:
             if name == "FuncTorchBatched" and not _is_batching():
-                # (There is nothing to leave out; who opens a level within asks for it again.)
+                # (Nothing is excluded; code that opens a level inside includes it again.)
                 continue
             if not name.startswith(("Autocast", "Autograd", "ADInplaceOrView", "Python")):
                 raise NotImplementedError(f"the layer {name} cannot be left out")

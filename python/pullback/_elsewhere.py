@@ -121,7 +121,7 @@ def index(self: Tensor, positions: Any, dims: Any) -> Any:
 
 
 def methods() -> dict[str, Any]:
-    """All of them by name."""
+    """All methods by name."""
     found: dict[str, Any] = {name: _refusal(name) for name in _REFUSED}
     found.update({name: _never(name) for name in ("is_ipu", "is_maia", "is_mtia", "is_xla")})
     for method in (dequantize, index, resize_as, resize_as_sparse_, to_sparse_coo):

@@ -30,7 +30,7 @@ _log: Any = None
 
 
 def is_wanted() -> bool:
-    """Whether somebody listens, which no program does that has not imported ``logging``."""
+    """Whether there is a listener; a program without ``import logging`` has none."""
     global _log
     if _log is None:
         logging = sys.modules.get("logging")
@@ -51,7 +51,7 @@ def _shown(value: Any) -> str:
 
 
 def _is_one(roots: Any) -> bool:
-    """Whether it is a tensor or a gradient edge, not several."""
+    """Whether the argument is a single tensor or gradient edge."""
     from .autograd.graph import GradientEdge
 
     return isinstance(roots, (_C.TensorBase, GradientEdge))
@@ -81,7 +81,7 @@ def logged(roots: Any) -> Iterator[None]:
 
 def run(roots: Any, *rest: Any) -> Any:
     """Runs a backward pass of which every node says when it runs."""
-    # (What can be gone through only once is kept.)
+    # (Iterators are stored, because they can be consumed only once.)
     roots = roots if _is_one(roots) else list(roots)
     with logged(roots):
         return _C._engine_run_backward(roots, *rest)

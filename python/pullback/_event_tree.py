@@ -48,7 +48,7 @@ def symbolize_tracebacks(tracebacks: list[Any]) -> list[list[dict[str, Any]]]:
 
 
 class _EventType(enum.Enum):
-    """What an event is about; there are no events of backends, Vulkan and Kineto here."""
+    """The kind of an event; there are no events of backends, Vulkan and Kineto here."""
 
     TorchOp = 0
     Backend = 1
@@ -60,7 +60,7 @@ class _EventType(enum.Enum):
 
 
 class RecordScope(enum.Enum):
-    """What a range stands for."""
+    """The kind of a range."""
 
     FUNCTION = 0
     BACKWARD_FUNCTION = 1
@@ -76,7 +76,7 @@ class RecordScope(enum.Enum):
 
 @dataclass(frozen=True)
 class _TensorMetadata:
-    """What is recorded of a tensor that an op was given. Where its memory was is not recorded."""
+    """The record of a tensor argument of an op. Its address was not recorded."""
 
     sizes: list[int]
     strides: list[int]
@@ -135,7 +135,7 @@ class _NNModuleInfo:
 
 @dataclass(frozen=True)
 class _ExtraFields_PyCall:
-    # None of a module's call, which `module` names.
+    # None for the call of a module, which `module` names.
     callsite: _PyFrameState | None
     # The innermost function around it that was recorded, too.
     caller: _PyFrameState | None
@@ -223,7 +223,7 @@ def _fields(
 
 
 def _allocations(records: Sequence[tuple[int, ...]]) -> Iterator[_ExtraFields_Allocation]:
-    """What happened to memory, in the order of time."""
+    """The allocations and releases of memory, in the order of time."""
     from . import device
 
     cpu = device("cpu")
@@ -245,7 +245,7 @@ def event_tree(result: Any) -> list[_ProfilerEvent]:
     events: list[_ProfilerEvent] = []
     ops = 0
     for number, (item, inputs) in enumerate(zip(result.events(), result.inputs(), strict=True)):
-        # (What another thread ended is within nothing.)
+        # (An event that another thread ended is within no other.)
         parent = events[item[7]] if item[7] >= 0 and not item[8] else None
         tag, fields = _fields(item, inputs, parent)
         ops += tag is _EventType.TorchOp

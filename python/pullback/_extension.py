@@ -23,7 +23,7 @@ _PACKAGE = __name__.rpartition(".")[0]
 
 
 def _log_api_usage_once(event: str, /) -> None:
-    """Notes down nothing: nobody is told of what a program uses."""
+    """Does nothing: the use of a program is not reported to anybody."""
 
 
 def _get_tracing_state() -> None:
@@ -31,7 +31,7 @@ def _get_tracing_state() -> None:
 
 
 def _get_privateuse1_backend_name() -> str:
-    """The name of backends of one's own, of which there are none."""
+    """The name of a program's own backend; there is none."""
     return "privateuseone"
 
 
@@ -41,14 +41,14 @@ def _cuda_isInBadFork() -> bool:
 
 
 def _get_deterministic_fill_uninitialized_memory() -> bool:
-    """Whether memory that nobody has written to is filled: `torch.utils.deterministic`."""
+    """Whether uninitialised memory is filled: `torch.utils.deterministic`."""
     from . import _deterministic
 
     return _deterministic._fills_uninitialized_memory()
 
 
 def _set_deterministic_fill_uninitialized_memory(fills: bool, /) -> None:
-    """Says whether memory that nobody has written to is filled: `torch.utils.deterministic`."""
+    """Sets whether uninitialised memory is filled: `torch.utils.deterministic`."""
     from . import _deterministic
 
     _deterministic._set_fill_uninitialized_memory(fills)
@@ -88,7 +88,7 @@ def _cuda_clearCublasWorkspaces() -> None:
 
 
 def _set_math_sdp_allow_fp16_bf16_reduction(allows: bool, /) -> None:
-    """Takes whether attention may add up in half precision, which it never does."""
+    """Takes the setting that attention may add up in half precision, which it never does."""
 
 
 def _jit_can_fuse() -> bool:
@@ -97,7 +97,7 @@ def _jit_can_fuse() -> bool:
 
 
 def _jit_switch(switch: bool, /) -> bool:
-    """Does nothing, nothing is compiled; how it was switched before: not at all."""
+    """Does nothing; returns the previous setting: not at all."""
     return False
 
 
@@ -141,7 +141,7 @@ _SWITCHES = (
 )
 
 
-# What libraries annotate with, placeholders of the main namespace.
+# Types that libraries annotate with, placeholders of the main namespace.
 _SCRIPT_TYPES = (
     "Argument",
     "Block",
@@ -155,7 +155,7 @@ _SCRIPT_TYPES = (
 
 
 def fill(extension: ModuleType) -> None:
-    """Puts the functions into the extension."""
+    """Adds the functions to the extension."""
     for function in (
         _log_api_usage_once,
         _get_tracing_state,

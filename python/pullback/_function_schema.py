@@ -24,7 +24,7 @@ class Type(torch.Type):  # type: ignore[name-defined, misc]
     """The type of an argument."""
 
     def __new__(cls, text: str, *inside: Type) -> Any:
-        """A type of this text, made of others."""
+        """A type with this text, made of others."""
         made = object.__new__(cls)
         made._text, made._inside = text, inside
         return made
@@ -77,7 +77,7 @@ FloatType, BoolType, StringType = _kind("FloatType"), _kind("BoolType"), _kind("
 ComplexType, DeviceObjType = _kind("ComplexType"), _kind("DeviceObjType")
 OptionalType, ListType = _kind("OptionalType"), _kind("ListType")
 
-# By the word of a signature: how the type is shown, and its class.
+# The shown form and class of each type of a signature.
 _WORDS: dict[str, tuple[str, type[Type]]] = {
     "Tensor": ("Tensor", TensorType),
     "Scalar": ("number", NumberType),
@@ -109,7 +109,7 @@ def _type(word: str, suffix: str, *, is_real: bool) -> Type:
 
 
 class AliasInfo:
-    """What a signature says of the memory of an argument: ``Tensor(a!)``."""
+    """The annotation of an argument's memory in a signature: ``Tensor(a!)``."""
 
     def __init__(self, text: str) -> None:
         """Read from what stands between the parentheses."""
@@ -133,7 +133,7 @@ class Argument(torch.Argument):  # type: ignore[name-defined, misc]
     is_out: bool
 
     def __new__(cls, text: str, kwarg_only: bool = False) -> Any:
-        """Read from its text."""
+        """Parses the text."""
         found = _ARGUMENT.match(text)
         if found is None:
             raise RuntimeError(f"expected an argument of a schema but found {text!r}")
@@ -153,11 +153,11 @@ class Argument(torch.Argument):  # type: ignore[name-defined, misc]
 
     @property
     def is_write(self) -> bool:
-        """Whether the op writes to it."""
+        """Whether the op writes to the argument."""
         return self.alias_info is not None and self.alias_info.is_write
 
     def has_default_value(self) -> bool:
-        """Whether a call may leave it out."""
+        """Whether a call may omit the argument."""
         return bool(self._has_default)
 
     def __reduce__(self) -> Any:
@@ -192,7 +192,7 @@ class FunctionSchema(torch.FunctionSchema):  # type: ignore[name-defined, misc]
     returns: list[Argument]
 
     def __new__(cls, text: str) -> Any:
-        """Read from its text."""
+        """Parses the text."""
         found = _SCHEMA.match(text.strip())
         if found is None:
             raise RuntimeError(

@@ -41,7 +41,7 @@ _REFERENCES = 3
 
 
 class Held(NamedTuple):
-    """Who holds how much.
+    """The holders of memory.
 
     Args:
         shown: bytes and what they are, the largest first.
@@ -110,7 +110,7 @@ def largest(count: int) -> Held:
 
 
 def parameter_names() -> dict[int, str]:
-    """What the parameters and buffers of all living modules are called, by identity."""
+    """The names of the parameters and buffers of all living modules, by identity."""
     names: dict[int, str] = {}
     for name, tensor in _of_modules(gc.get_objects()):
         names.setdefault(id(tensor), name)

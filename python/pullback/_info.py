@@ -1,4 +1,4 @@
-"""What dtypes can hold, as ``finfo`` and ``iinfo`` tell it, and the options of printing.
+"""The ranges of dtypes by ``finfo`` and ``iinfo``, and the options of printing.
 
 The numbers are native. The objects are compared by the dtype they describe, as PyTorch's are; a
 complex dtype is described by the real one of its parts.
@@ -27,7 +27,7 @@ def _type_name(value: object) -> str:
 
 
 def _dtype(function: str, value: object, position: str) -> _C.dtype:
-    """The dtype that ``value`` is or stands for."""
+    """The dtype that ``value`` is or names."""
     if isinstance(value, _C.dtype):
         return value
     for kind, dtype in _PYTHON_TYPES.items():
@@ -49,7 +49,7 @@ def _single(function: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _C.
 
 
 def _refuse_attribute(instance: object, name: str) -> NoReturn:
-    """Says why an attribute of a description cannot be set or deleted."""
+    """Raises the error for setting or deleting an attribute of a description."""
     kind = type(instance).__name__
     if hasattr(type(instance), name):
         raise AttributeError(f"attribute '{name}' of 'torch.{kind}' objects is not writable")
@@ -228,7 +228,7 @@ finfo.__module__ = iinfo.__module__ = "torch"
 
 
 def get_printoptions() -> dict[str, Any]:
-    """The options in force for printing tensors, in a dictionary of one's own."""
+    """The options in force for printing tensors, in a new dictionary."""
     options = _C._get_printoptions()
     threshold = options["threshold"]
     if threshold.is_integer():

@@ -73,7 +73,7 @@ class CInterpreter:
     _position: int
 
     def key(self) -> TransformType:
-        """What kind of transform it is."""
+        """The kind of the transform."""
         return _KEYS[self._layer.kind]
 
     def level(self) -> int:
@@ -100,7 +100,7 @@ class _View:
         self._interpreter = interpreter
 
     def key(self) -> TransformType:
-        """What kind of transform it is."""
+        """The kind of the transform."""
         return self._key
 
     def level(self) -> int:

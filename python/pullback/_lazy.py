@@ -14,17 +14,17 @@ from types import ModuleType
 from typing import Any
 
 _PREFIX = __name__.rpartition(".")[0] + "."
-# One for all: what is loaded may load others.
+# One lock for all modules, because loading one may load others.
 _LOCK = threading.RLock()
 _LOADING: set[str] = set()
 # How to load those that are not yet: their ``__spec__`` may be another's by then (``_alias``).
 _SPECS: dict[str, Any] = {}
-# What tools ask of a module without meaning to use it; other names with underscores are of use.
+# Names that tools read from a module without using it; other names with underscores do load it.
 _MEANT = frozenset({"__all__", "__dict__", "__doc__", "__path__", "__version__"})
 
 
 class _Lazy(ModuleType):
-    """A module before its first use; afterwards it is an ordinary one."""
+    """A module before its first use; afterwards it is an ordinary module."""
 
     def __getattribute__(self, name: str) -> Any:
         if not name.startswith("__") or name in _MEANT:
@@ -42,7 +42,7 @@ class _Lazy(ModuleType):
 
 
 def load(module: ModuleType) -> None:
-    """Runs the module's code, once; other threads wait, this one sees what is there so far."""
+    """Runs the module's code once; other threads wait, this one sees the names defined so far."""
     with _LOCK:
         name = ModuleType.__getattribute__(module, "__name__")
         if type(module) is not _Lazy or name in _LOADING:
@@ -69,12 +69,12 @@ class _Present:
     def find_spec(
         self, name: str, path: Any = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """A spec that gives the module which is there; none when it is to be loaded anew."""
+        """A spec that returns the existing module; none when the module is to be loaded anew."""
         is_own = name.startswith(_PREFIX) and target is None
         return ModuleSpec(name, self) if is_own and name in sys.modules else None  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """The module that is there, loaded: its code is not to see the other spec."""
+        """The existing module, loaded: its code must not see the other spec."""
         module = sys.modules[spec.name]
         load(module)
         spec.loader_state = ModuleType.__getattribute__(module, "__spec__")
@@ -87,7 +87,7 @@ class _Present:
 
 
 def install() -> None:
-    """Adds the finder, once."""
+    """Adds the finder unless it is there already."""
     if not any(isinstance(finder, _Present) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Present())
 

@@ -87,7 +87,7 @@ def _made(
 CLASSES = {name: _made(name, "torch", False) for name in DTYPES}
 
 
-# Those of sparse tensors, which ``torch.sparse`` has.
+# The classes of sparse tensors, which ``torch.sparse`` has.
 SPARSE_CLASSES = {
     name: _made(name, "torch.sparse", False, True) for name in DTYPES if name != "BoolTensor"
 }

@@ -102,7 +102,7 @@ def lobpcg(
 
 
 class _Solver:
-    """The settings of a call, and how things stand where a tracker looks at them.
+    """The settings of a call, and the state that a tracker sees.
 
     As in PyTorch the settings are in ``iparams`` (``m``, ``n``, ``k``, ``niter``), ``fparams``
     (``tol``) and ``bparams`` (``largest``), the numbers of a step in ``ivars``, and in ``tvars``
@@ -147,7 +147,7 @@ class _Solver:
     def solve(
         self, A: Tensor, B: Tensor | None, X: Tensor, iK: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """One matrix."""
+        """Solves for one matrix."""
         n = X.shape[-1]
         self.A, self.B = A, B
         self.iparams.update(m=A.shape[-1], n=n)
@@ -174,7 +174,7 @@ class _Solver:
             step += 1
             W = R if iK is None else iK @ R
             more = W if P is None else _C._VariableFunctions.cat([W, P], -1)
-            # Twice, for the first time leaves rounding errors of what is large.
+            # Twice, because one pass leaves rounding errors of the large values.
             for _ in range(2):
                 more = more - X @ (_times(B, X).mH @ more)
             Q = _orthonormal(more, B)
@@ -184,7 +184,7 @@ class _Solver:
             X = X @ Z[:n] + P
 
     def best(self, projected: Tensor, n: int) -> tuple[Tensor, Tensor]:
-        """The n pairs that are sought of a small Hermitian matrix, best first."""
+        """The n pairs of a small Hermitian matrix that are looked for, best first."""
         w, v = _C._linalg.linalg_eigh((projected + projected.mH) / 2)
         if self.largest:
             w, v = w.flip(-1), v.flip(-1)
@@ -217,7 +217,7 @@ def _orthonormal(x: Tensor, B: Tensor | None) -> Tensor:
 def _differentiable(
     A: Tensor, B: Tensor | None, vectors: Tensor, solver: _Solver
 ) -> tuple[Tensor, Tensor]:
-    """The same pairs by the dense problem, whose derivatives are known."""
+    """The same eigenpairs by the dense problem, whose derivatives are known."""
     if A.is_sparse or (B is not None and B.is_sparse):
         raise ValueError(
             "lobpcg.backward does not support sparse input yet."
@@ -235,7 +235,7 @@ def _differentiable(
     if solver.largest:
         w, v = w.flip(-1), v.flip(-1)
     w, v = w[..., : solver.k], v[..., : solver.k]
-    # (The phases of the vectors that were found.)
+    # (The phases of the computed vectors.)
     with no_grad():
         phase = (v.conj() * _times(B, vectors)).sum(-2, keepdim=True).sgn()
     return w, v * phase

@@ -102,7 +102,7 @@ class MemoryReport:
         return dict(sorted(found.items(), key=lambda pair: -pair[1]))
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, as numbers, texts, lists and dictionaries (for JSON)."""
+        """The whole report as numbers, texts, lists and dictionaries (for JSON)."""
         return {
             "bytes": {kind: self.total(kind) for kind in _KINDS},
             "by_op": self.by_op(),
@@ -177,7 +177,7 @@ def _tensors(value: Any) -> list[Tensor]:
 
 
 class _Entry:
-    """A storage while nodes are looked through: the first tensor that showed it, and by whom."""
+    """A storage while nodes are searched: the first tensor that showed it, and its owner."""
 
     def __init__(self, node: Any, name: str, tensor: Tensor, size: int) -> None:
         self.node, self.name, self.tensor, self.size = node, name, tensor, size
@@ -195,7 +195,7 @@ def _report(tensors: list[Tensor], calls: _Calls | None) -> MemoryReport:
     packed = sum(_is_packed(node) for node in natives)
     for node in nodes:
         if _is_custom(node) and packed:
-            # (To look at what it saved might call hooks.)
+            # (Reading what it saved might call hooks.)
             packed += 1
             continue
         for name, tensor in _saved(node):
@@ -337,7 +337,7 @@ class _Calls:
         return self._labels[at] if at >= 0 else _UNPLACED
 
     def close(self) -> None:
-        """Takes the hooks away."""
+        """Removes the hooks."""
         for handle in self._handles:
             handle.remove()
 
@@ -362,7 +362,7 @@ _COLORS = ("#f59e0b", "#f97316", "#fb7185", "#fbbf24", "#fdba74")
 
 
 class _Frame:
-    """A bar: bytes of all below it, and what is above by name."""
+    """A bar: the bytes of everything below it, and the bars above by name."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -403,7 +403,7 @@ def _row(frame: _Frame, total: int) -> str:
     if not frame.parts:
         return ""
     order = sorted(frame.parts.items(), key=lambda pair: -pair[1].bytes)
-    # (What is too thin to be seen is left out: the page stays small, however large the graph.)
+    # (Bars too thin to be seen are left out: the page stays small, however large the graph.)
     wide = [(name, part) for name, part in order if part.bytes * 1000 >= total]
     bars = (_bar(name, part, part.bytes / frame.bytes, total) for name, part in wide)
     return f'<div style="display:flex">{"".join(bars)}</div>'

@@ -1,4 +1,4 @@
-"""Older and lesser functions of the main namespace: other spellings of what is found elsewhere.
+"""Older and lesser functions of the main namespace: other spellings of functions.
 
 Each is a line or two over ops, methods and functions of :mod:`pullback.nn.functional` (which is
 loaded when one of them is called).

@@ -77,13 +77,13 @@ class OpOverload:
 
     @property
     def tags(self) -> list[Any]:
-        """What is known of the op, as members of ``torch.Tag``."""
+        """Facts about the op, as members of ``torch.Tag``."""
         from ._tag import tags_of
 
         return tags_of(self.name())
 
     def _registrations(self) -> list[tuple[str, str, str]]:
-        """The kernels and rules: the dispatch key, what it is, and where it stands."""
+        """The kernels and rules: the dispatch key, the kind, and the place in the source."""
         return _C._dispatch_registrations(self.name())
 
     def has_kernel_for_dispatch_key(self, key: str) -> bool:
@@ -194,7 +194,7 @@ class HigherOrderOperator:
     py_autograd_impl = py_functionalize_impl = lambda self, function: function
 
     def name(self) -> str:
-        """Its name."""
+        """The name of the namespace."""
         return self._name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -220,7 +220,7 @@ class _Namespace(ModuleType):
         packet = OpOverloadPacket(name, overloads) if overloads else self._composite(name)
         if packet is None:
             raise AttributeError(f"'_OpNamespace' '{_NAMESPACE}' object has no attribute '{name}'")
-        # Of threads that come together, all keep the first one's.
+        # If several threads arrive at once, all keep the first one's.
         return self.__dict__.setdefault(name, packet)  # type: ignore[no-any-return]
 
     @staticmethod

@@ -47,22 +47,22 @@ def corresponding_real_dtype(dtype: _C.dtype) -> _C.dtype:
 
 
 def is_boolean_dtype(dtype: _C.dtype) -> bool:
-    """Whether it is bool."""
+    """Whether the dtype is bool."""
     return dtype is _C.bool
 
 
 def is_integer_dtype(dtype: _C.dtype) -> bool:
-    """Whether it is of whole numbers, bool among them not."""
+    """Whether the dtype is of whole numbers other than bool."""
     return not (dtype.is_floating_point or dtype.is_complex or dtype is _C.bool)
 
 
 def is_float_dtype(dtype: _C.dtype) -> bool:
-    """Whether it is real and floating."""
+    """Whether the dtype is real and floating."""
     return dtype.is_floating_point
 
 
 def is_complex_dtype(dtype: _C.dtype) -> bool:
-    """Whether it is complex."""
+    """Whether the dtype is complex."""
     return dtype.is_complex
 
 
@@ -72,7 +72,7 @@ def is_contiguous_or_false(a: Any) -> bool:
 
 
 def alert_not_deterministic(caller: str) -> None:
-    """Says that an op is not deterministic, where only such ops are asked for.
+    """Raises an error for an op that is not deterministic, if only deterministic ops are allowed.
 
     Raises:
         RuntimeError: with ``use_deterministic_algorithms(True)``; a warning if that was

@@ -180,7 +180,7 @@ def _nested_from_padded(
 
 
 def _nested_from_padded_and_nested_example(padded: Tensor, nt_example: Tensor) -> Tensor:
-    """The same with the sizes of the components of a nested tensor."""
+    """As the previous function, with the sizes of the components of a nested tensor."""
     from .nested._padded import from_padded_and_example
 
     return from_padded_and_example(padded, nt_example)

@@ -71,7 +71,7 @@ def result_type(*args: Any, **kwargs: Any) -> _C.dtype:
         given = _operands(form, args, kwargs)
         if given is not None:
             return _C.result_type(*given)
-    # (Scalars of NumPy, and what stands for a tensor.)
+    # (Scalars of NumPy, and objects that convert to a tensor.)
     if len(args) == 2 and not kwargs:
         try:
             return _C.result_type(*args)

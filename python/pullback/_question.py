@@ -1,4 +1,4 @@
-"""Functions that ask a tensor, or an object that stands for one, what it is."""
+"""Predicates of a tensor, or of an object that acts as one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def expect_tensor(function: str, argument: str, position: int, value: object) ->
 
 
 def _call_predicate(input: Any, name: str) -> bool:
-    """The result of a predicate of a tensor, or of an object that stands for one."""
+    """The result of a predicate of a tensor, or of an object that acts as one."""
     method = getattr(input, name, None)
     if method is None:
         kind = type(input).__name__

@@ -1,4 +1,4 @@
-"""What stands for the script of a function."""
+"""The script of a function."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class ScriptFunction:
 
     @property
     def graph(self) -> NoReturn:
-        """There is none."""
+        """There is no graph."""
         refuse("ScriptFunction.graph")
 
     @property
     def code(self) -> NoReturn:
-        """There is none but that of Python."""
+        """There is no code but Python's."""
         refuse("ScriptFunction.code")
 
     def save(self, f: Any, _extra_files: Any = None) -> NoReturn:

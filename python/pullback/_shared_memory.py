@@ -41,13 +41,13 @@ class Block(mmap):
     _owner = 0
 
     def address(self) -> int:
-        """Where it lies in this process."""
+        """The address in this process."""
         import ctypes
 
         return ctypes.addressof(ctypes.c_char.from_buffer(self))
 
     def link(self) -> str:
-        """The name of a file over the same memory, which whoever takes it removes."""
+        """The name of a file over the same memory, which its receiver removes."""
         assert self.path is not None
         link = f"{self.path}.{os.getpid()}.{next(_NUMBERS)}"
         os.link(self.path, link)
@@ -67,7 +67,7 @@ def _remove(path: str) -> None:
     try:
         os.unlink(path)
     except OSError:
-        # Whoever it was made for has removed it.
+        # Its receiver has removed it.
         return
 
 
@@ -101,7 +101,7 @@ def new_block(nbytes: int) -> Block:
     except OSError as error:
         raise RuntimeError(f"unable to open shared memory object <{path}>: {error}") from None
     try:
-        # Else a page that is not there would end the process at its first touch.
+        # Otherwise a missing page would end the process at its first access.
         allocate = getattr(os, "posix_fallocate", lambda file, _, size: os.ftruncate(file, size))
         allocate(descriptor, 0, max(nbytes, 1))
         block = _mapped(descriptor, nbytes)

@@ -75,11 +75,11 @@ class Stream:
         return kind
 
     def query(self) -> bool:
-        """Whether all work is done: it is."""
+        """Whether all work is done: always."""
         return True
 
     def synchronize(self) -> None:
-        """Waits for all work: it is done."""
+        """Waits for all work, which is done."""
 
     def wait_event(self, event: Event) -> None:
         """Lets later work wait for an event, which is past."""
@@ -193,14 +193,14 @@ class Event:
         self._time = time.perf_counter_ns()
 
     def query(self) -> bool:
-        """Whether all work before it is done: it is."""
+        """Whether all work before the event is done: always."""
         return True
 
     def synchronize(self) -> None:
-        """Waits for all work before it, which is done."""
+        """Waits for all work before the event, which is done."""
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Lets a stream's later work wait for it: it is past."""
+        """Lets a stream's later work wait for the event, which is past."""
 
     def elapsed_time(self, end_event: Event) -> float:
         """Milliseconds between this and another event.

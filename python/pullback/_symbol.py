@@ -114,7 +114,7 @@ def sym_float(a: Any) -> float:
 
 
 def sym_not(a: Any) -> bool:
-    """Whether it is false."""
+    """Whether the number is false."""
     return not a
 
 

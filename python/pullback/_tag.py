@@ -1,4 +1,4 @@
-"""``torch.Tag``: what is known of ops, as PyTorch says it of the same ones (``op.tags``)."""
+"""``torch.Tag``: facts about ops, as PyTorch states them for the same ops (``op.tags``)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Tag(enum.Enum):
 
 Tag.__module__ = __name__.rpartition(".")[0]
 
-# How the library says the same of ops that PyTorch does not have.
+# Tags by which the library describes ops that PyTorch does not have.
 _WORDS = {
     "random": Tag.nondeterministic_seeded,
     "pointwise": Tag.pointwise,

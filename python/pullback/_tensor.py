@@ -31,7 +31,7 @@ __all__ = ["Tensor"]
 def _rebuild_from_type_v2(
     func: Callable[..., Tensor], new_type: type[Tensor], args: tuple[Any, ...], state: Any
 ) -> Tensor:
-    """What ``func(*args)`` makes, as a tensor of a class, with attributes."""
+    """The result of ``func(*args)`` as a tensor of a class, with attributes."""
     tensor = func(*args)
     if type(tensor) is not new_type:
         requires_grad = tensor.requires_grad
@@ -46,7 +46,7 @@ def _rebuild_from_type_v2(
 def _rebuild_from_type(
     func: Callable[..., Tensor], kind: type[Tensor], args: tuple[Any, ...], attributes: Any
 ) -> Tensor:
-    """The form of older files."""
+    """Rebuilds a tensor of the form of older files."""
     return _rebuild_from_type_v2(func, kind, args, attributes)
 
 
@@ -61,7 +61,7 @@ def _deep_copied(tensor: Tensor, memo: dict[Any, Any]) -> Tensor:
     return new
 
 
-# What a tensor holds that is not shown yet: its elements' conjugates, or negatives.
+# The unresolved bits of a tensor: conjugate or negative.
 _BITS = {"conj": "is_conj", "neg": "is_neg"}
 
 
@@ -92,7 +92,7 @@ def _reduced(tensor: Tensor) -> tuple[Any, tuple[Any, ...]]:
         return _utils._rebuild_wrapper_subclass, (*kind, tensor.device, tensor.requires_grad)
     bits = {name: True for name, method in _BITS.items() if getattr(tensor, method)()}
     metadata = (bits,) if bits else ()
-    # (Hooks are not kept, but have their place in the format.)
+    # (Hooks are not kept, but have a place in the format.)
     hooks: OrderedDict[str, Any] = OrderedDict()
     rest = (tensor.storage_offset(), *geometry, tensor.requires_grad, hooks)
     storage = tensor.untyped_storage()
@@ -102,7 +102,7 @@ def _reduced(tensor: Tensor) -> tuple[Any, tuple[Any, ...]]:
 
 
 def _state(tensor: Tensor) -> Any:
-    """What a tensor keeps beside its elements: its dictionary, and its slots if there are any."""
+    """The state of a tensor besides its elements: its dictionary and its slots, if any."""
     attributes = dict(tensor.__dict__) or None
     slots = {name: getattr(tensor, name) for name in _slots(type(tensor)) if hasattr(tensor, name)}
     return (attributes, slots) if slots else attributes
@@ -131,7 +131,7 @@ def _set_state(tensor: Tensor, state: Any) -> None:
 
 @functools.cache
 def _keeps_type() -> frozenset[Any]:
-    """The attributes that show a tensor which was there before, of whatever class it is."""
+    """The attributes that refer to an existing tensor, of whatever class it is."""
     return frozenset(getattr(Tensor, name).__get__ for name in ("_base", "grad", "_grad"))
 
 
@@ -148,7 +148,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     """An n-dimensional array that can remember how it was computed."""
 
     __array_priority__ = 1000
-    # (The class above has them; said again where Python sets them.)
+    # (The class above has them; they are repeated where Python sets them.)
     data: Tensor
     requires_grad: bool
 
@@ -412,7 +412,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
             new = self.detach().clone()
             new.requires_grad = self.requires_grad
         else:
-            # What is copied holds what it shows.
+            # The copy holds the resolved values.
             is_plain = not self.is_conj() and not self.is_neg()
             new = _deep_copied(self if is_plain else self.detach().clone(), memo)
             new.requires_grad = self.requires_grad
@@ -426,12 +426,12 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         _hooks.warn_if_has_hooks(self)
         kind = type(self)
         given = getattr(kind, "__getstate__", None)
-        # A class with a state of its own says what is kept; CPython's default knows no tensors.
+        # A class with state of its own defines what is kept; CPython's default knows no tensors.
         has_own = given is not None and given is not getattr(object, "__getstate__", None)
         state = given(self) if has_own and given is not None else _state(self)
         func, arguments = _reduced(self)
         if self.requires_grad and self.layout is not _C.strided:
-            # (What rebuilds a sparse tensor has no argument for it.)
+            # (The function that rebuilds a sparse tensor has no argument for it.)
             attributes, slots = state if isinstance(state, tuple) else (state, None)
             state = (attributes, {**(slots or {}), "requires_grad": True})
         if kind is Tensor and not state:
@@ -497,7 +497,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         return self._repr(tensor_contents)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: shape, dtype, statistics and a heat map of the elements."""
+        """The HTML for notebooks: shape, dtype, statistics and a heat map of the elements."""
         from ._html import tensor_html
 
         return tensor_html(self)

@@ -56,7 +56,7 @@ def _tensor_str(self: Any, indent: int) -> str:
 
 
 def _add_suffixes(tensor_str: str, suffixes: list[str], indent: int, force_newline: bool) -> str:
-    """A text with what is said after the elements, on a new line where it would be too long."""
+    """A text with a suffix after the elements, on a new line where it would be too long."""
     parts = [tensor_str]
     length = len(tensor_str) - tensor_str.rfind("\n")
     width = get_printoptions()["linewidth"]
@@ -71,7 +71,7 @@ def _add_suffixes(tensor_str: str, suffixes: list[str], indent: int, force_newli
 
 
 def _str_intern(inp: Any, *, tensor_contents: str | None = None) -> str:
-    """What a tensor prints; with the text of its elements where that is given."""
+    """The text of a tensor; with the given text of its elements, if there is one."""
     text = _C.TensorBase.__repr__(inp)
     if tensor_contents is None:
         return text

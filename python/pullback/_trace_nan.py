@@ -56,7 +56,7 @@ _MOVES = frozenset(
         "view",
     ]
 )
-# Ops that write a number of the program's: what it is was meant.
+# Ops that write a number of the program's: the number was intended.
 _GIVEN = frozenset(
     ["constant_pad_nd", "fill", "index_fill", "masked_fill", "masked_scatter", "tril", "triu"]
 )
@@ -136,7 +136,7 @@ class _Graph:
             try:
                 saved[name[len("_saved_") :]] = getattr(node, name)
             except RuntimeError as error:
-                # (Freed, or written to since: then it is not known.)
+                # (Freed, or written to since: then the value is unknown.)
                 self.is_freed |= "second time" in str(error)
         op = _C._node_op(node)
         if op is None:
@@ -185,7 +185,7 @@ def _item(saved: dict[str, Any], name: str) -> Any:
 
 
 def _callers_tensors() -> Iterator[Tensor]:
-    """The tensors that the variables of the functions hold which led here."""
+    """The tensors in the variables of the functions that led here."""
     frame: Any = sys._getframe(1)
     while frame is not None:
         for _, value in variables(frame):
@@ -235,7 +235,7 @@ def _culprit(graph: _Graph) -> NonFinite | None:
         if state not in ("nan", "inf"):
             continue
         is_given = _stem(node) in _GIVEN
-        # (What has no history and was not kept may be a mask.)
+        # (A tensor without history that was not kept may be a mask.)
         came_in = any(
             edge in meant or (edge is None if value is None else _state(value) == "inf")
             for _, value, edge in inputs
@@ -292,7 +292,7 @@ def _again(graph: _Graph, node: Any, inputs: Any) -> dict[int, Tensor]:
     if op is None or any(value is None for value in values.values()):
         return {}
     if _stem(node) in _MOVES:
-        # (Not its values, but whether they are finite.)
+        # (Only whether the values are finite is stored.)
         worst = _worst(values.values())
         return {0: next(v for v in values.values() if _state(v) == worst)} if values else {}
     function = _overload(op[0])
@@ -302,7 +302,7 @@ def _again(graph: _Graph, node: Any, inputs: Any) -> dict[int, Tensor]:
     names = [name for name, _ in _arguments(function)]
     if any(known.get(name) is None for name in names):
         return {}
-    # (By position: a program may spell names otherwise than the signature does.)
+    # (By position, because a program may use other names than the signature.)
     count = len(_arguments(function, only_positional=True))
     given = {name: known[name] for name in names[count:]}
     try:
@@ -360,7 +360,7 @@ def _gradient(graph: _Graph) -> NonFinite | None:
 
 
 def _freed(graph: _Graph, error: RuntimeError) -> NonFinite | None:
-    """What can be said when a backward has freed the graph: which leaves have such a gradient."""
+    """The result after a backward has freed the graph: the leaves with such a gradient."""
     leaves = [node.variable for node in graph.nodes if _is_leaf(node)]
     bad = [leaf for leaf in leaves if leaf.grad is not None and _state(leaf.grad) in ("nan", "inf")]
     if not bad:

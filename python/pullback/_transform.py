@@ -19,7 +19,7 @@ Kind = Literal["grad", "jvp", "vmap"]
 
 
 class Transform(NamedTuple):
-    """One that is open."""
+    """An open transform."""
 
     kind: Kind
     level: int = -1
@@ -34,7 +34,7 @@ class Transform(NamedTuple):
 
 
 class _Allowed(threading.local):
-    """What a program has allowed this thread to do within transforms."""
+    """The permissions of this thread within transforms, set by the program."""
 
     requires_grad = False
     functions_without_setup = False
@@ -43,7 +43,7 @@ class _Allowed(threading.local):
 ALLOWED = _Allowed()
 
 
-# By thread, the outermost first.
+# The transforms by thread, the outermost first.
 _OPEN: dict[int, list[Transform]] = {}
 
 

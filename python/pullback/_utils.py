@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 
-# How many bytes may be walked through that a file does not hold.
+# The number of bytes beyond the file's own that may be walked through.
 _SPARE = 1 << 20
 
 
@@ -162,7 +162,7 @@ def _rebuild_parameter_with_state(
 
 
 def _restored(device: Any) -> Any:
-    """Where what was on a device is wanted."""
+    """The device to which a tensor from a device is loaded."""
     from .serialization import _location_of, _serialization_tls
 
     return _location_of(_serialization_tls.map_location, device)
@@ -237,14 +237,14 @@ def _get_available_device_type() -> str | None:
 
 
 def _get_all_device_indices() -> list[int]:
-    """The numbers of all devices."""
+    """The indices of all devices."""
     from .cuda import device_count
 
     return list(range(device_count()))
 
 
 def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
-    """The number of a device.
+    """The index of a device.
 
     Args:
         device: a device, its name or number; ``None`` for the current one.

@@ -1,4 +1,4 @@
-"""The public ``vmap``; what it does is in ``func``, which is loaded when somebody calls it."""
+"""The public ``vmap``; its implementation is in ``func``, which is loaded at the first call."""
 
 from __future__ import annotations
 

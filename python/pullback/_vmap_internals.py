@@ -14,7 +14,7 @@ from typing import Any
 from . import _C, _transform
 from .func._vmap import Inputs, name_of
 
-# What random ops say in a level that refuses them, and what they say in this one.
+# The errors of random ops in a level that refuses them, PyTorch's and that of this one.
 _RANDOM = "called random operation while in randomness error mode"
 _OLD_RANDOM = (
     "vmap: We do not yet support calling random operations inside of vmap. Please perform random "

@@ -22,13 +22,13 @@ __all__: list[str] = []
 
 UnpicklingError = pickle.UnpicklingError
 
-# Of the texts that bytes are written as; others may take the square of a text's length.
+# The encodings of texts that bytes are written as; others may take quadratic time.
 _ENCODINGS = ("latin1", "latin-1", "iso-8859-1", "utf-8", "utf8", "ascii")
 
-# Modules whose functions are never called, whoever says that they are safe.
+# Modules whose functions are never called, even if a program declares them safe.
 _BLOCKED = frozenset({"sys", "os", "posix", "nt"})
 
-# What makes a collection of another.
+# Functions that make a collection of another.
 _COPYING = (OrderedDict, Counter, set, bytearray, encode, _C.Size)
 
 _user_globals: set[Any] = set()
@@ -62,7 +62,7 @@ def _their_name(module: str) -> str:
 
 
 def _get_user_allowed_globals() -> dict[str, Any]:
-    """What the program has said is safe, by the names that files have for it."""
+    """The objects that the program has declared safe, by their names in files."""
     named: dict[str, Any] = {}
     for item in _user_globals:
         if not isinstance(item, tuple):
@@ -104,7 +104,7 @@ def _rebuild_functions() -> list[Callable[..., Any]]:
 
 @functools.lru_cache(maxsize=1)
 def _get_allowed_globals() -> dict[str, Any]:
-    """What every file may name."""
+    """The names that every file may use."""
     from . import serialization, storage
     from ._legacy import CLASSES
     from .nn.parameter import Parameter
@@ -136,28 +136,28 @@ def _get_allowed_globals() -> dict[str, Any]:
 
 
 def _named(path: str) -> str:
-    """A name as the program would write it."""
+    """A name as a program would write it."""
     return path.removeprefix("builtins.")
 
 
 class _Rules:
-    """What the pickle machine calls. The storages of the file come from ``persistent_load``."""
+    """The rules that the pickle machine calls. ``persistent_load`` gives the file's storages."""
 
     def __init__(self, persistent_load: Callable[[Any], Any], size: int) -> None:
         self._persistent_load = persistent_load
-        # How many elements calls may copy: what is copied stands in the file, mostly once.
+        # The number of elements that calls may copy: most of them are in the file once.
         self._copies_left = 16 * size + 4096
         trusted = _get_user_allowed_globals()
         self._trusted = {id(value) for value in trusted.values()}
         self._globals = {**trusted, **_get_allowed_globals()}
-        # (Not all can be hashed, and equality may be anybody's.)
+        # (Not all objects can be hashed, and their equality may run any code.)
         self._ids = {id(value) for value in self._globals.values()}
 
     def protocol(self, protocol: int) -> None:
         """The pickle says which protocol it follows: all are known."""
 
     def find_global(self, module: str, name: str) -> Any:
-        """What a name means."""
+        """The object that a name stands for."""
         module, name = _renamed(module, name)
         path = f"{module}.{name}"
         if module in _BLOCKED:
@@ -175,7 +175,7 @@ class _Rules:
         )
 
     def reduce(self, function: Any, arguments: Any) -> Any:
-        """Calls a function of the list."""
+        """Calls a function of the list of allowed ones."""
         self._check_call(function, arguments)
         return function(*arguments)
 
@@ -204,7 +204,7 @@ class _Rules:
                 raise UnpicklingError(f"the file lets {function} copy more than it holds")
 
     def new_object(self, kind: Any, arguments: Any, keywords: Any) -> Any:
-        """An object of a class of the list."""
+        """An object of a class of the list of allowed ones."""
         from .nn.parameter import Parameter
 
         if type(arguments) is not tuple or type(keywords or {}) is not dict:
@@ -228,7 +228,7 @@ class _Rules:
         if id(kind) not in self._trusted:
             _check_state(state)
         if kind in (_tensor.Tensor, Parameter) and type(state) is tuple and len(state) == 4:
-            # (It would grow the storage to what the tensor needs.)
+            # (That would grow the storage to the size that the tensor needs.)
             _utils._rebuild_tensor(*state)
         if kind is _tensor.Tensor:
             if type(state) is not tuple or len(state) != 4:
@@ -247,7 +247,7 @@ class _Rules:
             )
 
     def set_items(self, mapping: Any, items: list[Any]) -> None:
-        """Sets items of a mapping that is no plain dictionary: keys and values in turns."""
+        """Sets items of a mapping that is no plain dictionary: keys and values alternate."""
         if type(mapping) not in (OrderedDict, Counter):
             raise UnpicklingError(
                 "Can only SETITEMS for dict, collections.OrderedDict, collections.Counter, but "
@@ -306,7 +306,7 @@ def _check_state(state: Any) -> None:
 
 
 def _set_state(instance: Any, state: Any) -> None:
-    """As an unpickler does it."""
+    """Sets the state as an unpickler does."""
     if getattr(instance, "__setstate__", None) is not None:
         instance.__setstate__(state)
         return

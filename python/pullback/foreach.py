@@ -11,7 +11,7 @@ from typing import Any
 from . import _C
 
 _PREFIX = "_foreach_"
-# What only the main namespace has, as in PyTorch.
+# Functions that only the main namespace has, as in PyTorch.
 _PRIVATE = frozenset(("powsum", "zero"))
 
 

@@ -1,4 +1,4 @@
-"""What the allocator holds: live, cached and peak bytes, and ways to give memory back."""
+"""The memory of the allocator: live, cached and peak bytes, and functions that release memory."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class TorchFunctionMode(StackedMode):
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):
-    """Makes every call as it is."""
+    """Makes every call unchanged."""
 
     def __torch_function__(
         self,
@@ -123,7 +123,7 @@ def _pop_mode() -> TorchFunctionMode:
 
 @contextlib.contextmanager
 def _pop_mode_temporarily() -> Iterator[TorchFunctionMode]:
-    """A context in which the innermost mode is off the stack."""
+    """A context in which the innermost mode is removed from the stack."""
     mode = _pop_mode()
     try:
         yield mode
@@ -213,7 +213,7 @@ def redispatch_function(
 
 
 def is_tensor_like(inp: object) -> bool:
-    """Whether it is a tensor, or its type has ``__torch_function__``."""
+    """Whether a value is a tensor, or has a type with ``__torch_function__``."""
     return type(inp) is Tensor or hasattr(inp, "__torch_function__")
 
 
@@ -277,7 +277,7 @@ def _spaces() -> list[tuple[str, Any, Iterable[str]]]:
 
 
 class _Table:
-    """What was found in the namespaces, sorted."""
+    """The functions that were found in the namespaces, sorted."""
 
     def __init__(self) -> None:
         self.overridable: dict[Any, list[Callable[..., Any]]] = {}
@@ -331,7 +331,7 @@ def get_ignored_functions() -> set[Callable[..., Any]]:
 
 
 def resolve_name(f: Any) -> str | None:
-    """The name of a function as ``__torch_function__`` is given it; None if it is not known."""
+    """The name of a function that ``__torch_function__`` is given; None if it is unknown."""
     from ._ops import OpOverload, OpOverloadPacket
 
     if isinstance(f, (OpOverload, OpOverloadPacket)):
@@ -340,7 +340,7 @@ def resolve_name(f: Any) -> str | None:
 
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
-    """Whether it is a method of tensors, or the ``__get__`` of an attribute."""
+    """Whether a function is a method of tensors, or the ``__get__`` of an attribute."""
     return func in _methods() or getattr(func, "__name__", None) == "__get__"
 
 
@@ -353,7 +353,7 @@ def _methods() -> frozenset[Callable[..., Any]]:
 
 
 def _parameters(function: Any) -> list[inspect.Parameter]:
-    """The parameters, of an op's function those of its first signature."""
+    """The parameters of a function; of an op's function, those of its first signature."""
     kinds = inspect.Parameter
     if not isinstance(function, (_OP_FUNCTION, _OP_METHOD)):
         try:
@@ -411,7 +411,7 @@ def _stand_ins() -> dict[Callable[..., Any], Callable[..., int]]:
 
 
 def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., int]]:
-    """For each overridable function one with the same parameters, which returns -1."""
+    """For each overridable function, a function with the same parameters that returns -1."""
     return dict(_stand_ins())
 
 

@@ -179,7 +179,7 @@ class SobolEngine:
         return self.draw(n, out, dtype)
 
     def reset(self) -> SobolEngine:
-        """Begins the sequence anew; what was scrambled stays so."""
+        """Restarts the sequence; the scrambling is kept."""
         self.quasi = self.shift.clone()
         self.num_generated = 0
         return self

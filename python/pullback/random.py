@@ -31,7 +31,7 @@ def manual_seed(seed: int) -> _C.Generator:
 
 
 def seed() -> int:
-    """Starts a stream that nobody can know, and returns its seed."""
+    """Starts a stream with an unpredictable seed, and returns the seed."""
     return _C.seed()
 
 

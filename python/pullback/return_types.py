@@ -7,7 +7,7 @@ from typing import Any
 
 from . import _C, _absent
 
-# The fields of what functions of Python return, of which no op's signature tells.
+# The fields of the results of Python functions, which no op's signature states.
 _FIELDS = {"histogramdd": ["hist", "bin_edges"]}
 
 

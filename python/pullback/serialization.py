@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 from . import _C, _absent
 from .storage import _DTYPES, UntypedStorage
 
-# For annotations: where storages of a file go.
+# For annotations: where the storages of a file are put.
 MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | _C.device | str | dict[str, str] | None
 
 __all__ = [
@@ -59,7 +59,7 @@ IS_WINDOWS = sys.platform == "win32"
 
 
 class _SerializationLocal(threading.local):
-    """The flags that a thread has set for the calls below it."""
+    """The flags that a thread has set for the calls inside."""
 
     def __init__(self) -> None:
         self.map_location: Any = None
@@ -71,11 +71,11 @@ _serialization_tls = _SerializationLocal()
 
 
 class SourceChangeWarning(Warning):
-    """The source of a class is not what it was when an object of it was saved."""
+    """The source of a class differs from the one with which an object of it was saved."""
 
 
 class LoadEndianness(Enum):
-    """The byte order of files that do not say theirs."""
+    """The byte order of files that do not state theirs."""
 
     NATIVE = 1
     LITTLE = 2
@@ -83,7 +83,7 @@ class LoadEndianness(Enum):
 
 
 class StorageType:
-    """What a class of storages of one dtype is in a file."""
+    """The stand-in for PyTorch's class of storages of one dtype, as files name it."""
 
     def __init__(self, name: str) -> None:
         self._dtype = _DTYPES[name]
@@ -120,7 +120,7 @@ def _config() -> Any:
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
-    """The byte order of files that do not say theirs; None means little-endian."""
+    """The byte order of files that do not state theirs; None means little-endian."""
     order: LoadEndianness | None = _config().load.endianness
     return order
 
@@ -221,12 +221,12 @@ def _weights() -> Any:
 
 
 def clear_safe_globals() -> None:
-    """Forgets what :func:`add_safe_globals` was told."""
+    """Forgets all classes that were given to :func:`add_safe_globals`."""
     _weights()._clear_safe_globals()
 
 
 def get_safe_globals() -> list[Any]:
-    """What :func:`add_safe_globals` was told."""
+    """The classes that were given to :func:`add_safe_globals`."""
     told: list[Any] = _weights()._get_safe_globals()
     return told
 
@@ -317,7 +317,7 @@ def _backend_tag(kind: str, storage: Any) -> str | None:
 
 
 def _validate_device(location: Any, backend: str) -> Any:
-    """The device of this name, which is there."""
+    """The device of this name, which must exist."""
     from importlib import import_module
 
     advice = (
@@ -394,7 +394,7 @@ def location_tag(storage: Any) -> str:
     """The name of the location where a storage is.
 
     Raises:
-        RuntimeError: if nobody knows.
+        RuntimeError: if no registered function knows.
     """
     for _, tagger, _ in _package_registry:
         location = tagger(storage)
@@ -404,10 +404,10 @@ def location_tag(storage: Any) -> str:
 
 
 def default_restore_location(storage: Any, location: str) -> Any:
-    """The storage in the place of this name.
+    """The storage, moved to the location of this name.
 
     Raises:
-        RuntimeError: if nobody can bring it there.
+        RuntimeError: if no registered function can move it there.
     """
     for _, _, bring in _package_registry:
         result = bring(storage, location)
@@ -424,7 +424,7 @@ def _kind_name(value: Any) -> str:
 
 
 def _location_of(map_location: Any, location: Any) -> Any:
-    """Where what was at ``location`` is wanted, as far as can be said without a storage."""
+    """The location to which ``location`` is mapped, as far as is known without a storage."""
     if isinstance(map_location, dict):
         return map_location.get(str(location), location)
     if isinstance(map_location, (str, bytes, _C.device)):
@@ -433,7 +433,7 @@ def _location_of(map_location: Any, location: Any) -> Any:
 
 
 def _get_restore_location(map_location: Any) -> Callable[[Any, str], Any]:
-    """The function that brings storages to where ``map_location`` wants them."""
+    """The function that moves storages to the place that ``map_location`` names."""
     if map_location is not None and callable(map_location):
 
         def restore(storage: Any, location: str) -> Any:
@@ -523,7 +523,7 @@ def _check_seekable(file: Any) -> None:
 
 @contextlib.contextmanager
 def _open_file_like(name_or_buffer: Any, mode: str) -> Iterator[Any]:
-    """A file by its name, or an object that is one already."""
+    """A file by its name, or an open file object unchanged."""
     if _is_path(name_or_buffer):
         with open(name_or_buffer, mode) as file:
             yield file
@@ -675,7 +675,7 @@ def load(
 
 
 def _wants_weights_only(weights_only: bool | None, pickle_module: Any) -> bool:
-    """What is asked for, by argument or by environment."""
+    """Whether weights only are asked for, by the argument or by the environment."""
 
     def is_set(name: str) -> bool:
         return os.getenv(name, "0").lower() in ("1", "y", "yes", "true")

@@ -56,7 +56,8 @@ def _storage_type_to_dtype_map() -> dict[str, _Dtype]:
     return dict(_DTYPES)
 
 
-# --- what the native class asks for ---------------------------------------------------------------
+# --- functions that the native class calls
+# ---------------------------------------------------------------
 
 
 def _over(storage: UntypedStorage, dtype: _Dtype) -> Tensor:
@@ -72,7 +73,7 @@ def _check_elements(storage: UntypedStorage) -> None:
 
 
 def _listed(storage: UntypedStorage, dtype: _Dtype) -> str:
-    """The elements, each on a line of its own; dots for those that are nowhere."""
+    """The elements, each on a line of its own; dots for those without memory."""
     if storage.device.type == "meta":
         return "..."
     return " " + "\n ".join(str(value) for value in _over(storage, dtype).tolist())
@@ -118,7 +119,7 @@ def _byteswap(storage: UntypedStorage, dtype: Any) -> None:
 
 
 def _swapped(data: bytes, size: int) -> bytes:
-    """The bytes with those of each element of ``size`` bytes reversed; a rest stays as it is."""
+    """The bytes with those of each element of ``size`` bytes reversed; a remainder is unchanged."""
     whole = len(data) - len(data) % size
     out = bytearray(data)
     for at in range(size):
@@ -202,7 +203,7 @@ def _from_buffer(
     if byte_order not in ("native", sys.byteorder):
         data = _swapped(data, size // 2 if dtype.is_complex else size)
     if dtype is _C.bool:
-        # Another byte than 0 and 1 is no bool.
+        # A byte other than 0 and 1 is not a bool.
         data = bytes(data).translate(b"\0" + b"\1" * 255)
     return UntypedStorage._from_bytes(data)
 
@@ -320,7 +321,7 @@ class TypedStorage:
             _made(args, self.dtype, device) if wrap_storage is None else wrap_storage
         )
 
-    # Every public method says first that the class is deprecated; `_deprecated` below sees to it.
+    # Every public method first warns that the class is deprecated; `_deprecated` below does it.
 
     def _with(self, storage: UntypedStorage) -> TypedStorage:
         return TypedStorage(wrap_storage=storage, dtype=self.dtype, _internal=True)
@@ -405,15 +406,15 @@ class TypedStorage:
         return self
 
     def nbytes(self) -> builtins.int:
-        """How many bytes."""
+        """The size in bytes."""
         return self._untyped_storage.nbytes()
 
     def size(self) -> builtins.int:
-        """How many elements."""
+        """The number of elements."""
         return self._count()
 
     def element_size(self) -> builtins.int:
-        """How many bytes an element takes."""
+        """The size of an element in bytes."""
         return self.dtype.itemsize
 
     def data_ptr(self) -> builtins.int:
@@ -421,7 +422,7 @@ class TypedStorage:
         return self._untyped_storage.data_ptr()
 
     def resizable(self) -> builtins.bool:
-        """Whether :meth:`resize_` can work."""
+        """Whether :meth:`resize_` can succeed."""
         return self._untyped_storage.resizable()
 
     def resize_(self, size: builtins.int) -> TypedStorage:
@@ -452,7 +453,7 @@ class TypedStorage:
 
     @property
     def device(self) -> _Device:
-        """Where the memory is."""
+        """The device of the memory."""
         return self._untyped_storage.device
 
     @property
@@ -475,7 +476,7 @@ class TypedStorage:
         return self._untyped_storage.device.index
 
     def is_pinned(self, device: Any = None) -> builtins.bool:
-        """Whether a device may read the memory directly."""
+        """Whether a device can read the memory directly."""
         return self._untyped_storage.is_pinned(device)
 
     def pin_memory(self, device: Any = None) -> TypedStorage:
@@ -539,15 +540,15 @@ class TypedStorage:
         return b"", os.fsencode(block.path), self.nbytes()
 
     def cpu(self) -> TypedStorage:
-        """The same elements on the CPU."""
+        """A copy with the same elements on the CPU."""
         return self._with(self._untyped_storage.cpu())
 
     def cuda(self, device: Any = None, non_blocking: builtins.bool = False) -> TypedStorage:
-        """The same elements on a CUDA device: an error without the backend."""
+        """A copy with the same elements on a CUDA device: an error without the backend."""
         return self._with(self._untyped_storage.cuda(device, non_blocking))
 
     def to(self, *, device: Any, non_blocking: builtins.bool = False) -> TypedStorage:
-        """The same elements on a device."""
+        """A copy with the same elements on a device."""
         return self._with(self._untyped_storage.to(device=device, non_blocking=non_blocking))
 
     @classmethod
@@ -559,7 +560,7 @@ class TypedStorage:
 
     @classmethod
     def from_file(cls, *args: Any, **kwargs: Any) -> TypedStorage:
-        """Only of the classes that stand for a dtype.
+        """Exists only for the classes of one dtype.
 
         Raises:
             RuntimeError: always.
@@ -620,7 +621,7 @@ for _name, _member in list(vars(TypedStorage).items()):
         setattr(TypedStorage, _name, _deprecated(_member))
 
 
-# --- the classes that stand for a dtype each ------------------------------------------------------
+# --- the classes of one dtype each ------------------------------------------------------
 
 _LEGACY_FORMS = (
     "Expected one of:\n * no arguments\n * (int size)\n * (Sequence data)\n"
@@ -633,7 +634,7 @@ class _LegacyStorageMeta(type):
 
     @property
     def dtype(cls) -> _Dtype:
-        """The dtype that the class stands for."""
+        """The dtype of the class."""
         _warn_typed_storage_removal(2)
         return cls._dtype
 

@@ -27,7 +27,7 @@ _BEFORE, _AFTER = float("-inf"), float("inf")
 
 
 def _order(text: str) -> tuple[Any, ...] | None:
-    """What versions are compared by; None for what is no version."""
+    """The key by which versions are compared; None for text that is not a version."""
     found = _FORM.fullmatch(text)
     if found is None:
         return None
@@ -42,7 +42,7 @@ def _order(text: str) -> tuple[Any, ...] | None:
         pre = (_BEFORE,)
     post = int(found["post_bare"] or found["post_number"] or 0) if found["post"] else _BEFORE
     dev = int(found["dev_number"] or 0) if found["dev"] else _AFTER
-    # A number in a local version comes after a word, and either after nothing.
+    # A number in a local version sorts after a word, and both sort after nothing.
     parts = re.split(r"[-_.]", found["local"].lower()) if found["local"] else []
     local = [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in parts]
     return (int(found["epoch"] or 0), release, pre, post, dev, local)

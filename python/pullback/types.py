@@ -34,7 +34,7 @@ FileLike: TypeAlias = builtins.str | os.PathLike[builtins.str] | IO[builtins.byt
 
 
 class Storage:
-    """For annotations: a storage of a dtype, as ``Tensor.storage()`` gives one.
+    """For annotations: a storage of a dtype, as ``Tensor.storage()`` returns one.
 
     Raises:
         TypeError: whenever it is called; `torch.FloatStorage` and its kin make typed storages.

@@ -15,9 +15,9 @@ _STANDS_FOR = "2.15.0"
 pullback: str = _C._VERSION
 __version__ = f"{_STANDS_FOR}+pullback.{pullback}"
 debug: bool = _C._IS_DEBUG
-# A wheel does not know of which commit it was made.
+# A wheel does not know the commit from which it was made.
 git_version = "Unknown"
-# None of these was built in.
+# None of these is built in.
 cuda: str | None = None
 hip: str | None = None
 rocm: str | None = None

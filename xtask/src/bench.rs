@@ -13,9 +13,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A script, and how its words on the command line become those of its two halves.
+/// A script, and the translation of command line words into those of its two halves.
 struct Set {
-    /// What one calls it by; the set without a name is meant where none is named.
+    /// The name of the set; the set without a name is meant where none is named.
     name: Option<&'static str>,
     script: &'static str,
     rounds: usize,
@@ -27,7 +27,8 @@ struct Set {
 struct Options {
     measure: Vec<String>,
     compare: Vec<String>,
-    /// What is run before anything is measured, as a comparison that cannot be made is known then.
+    /// The command that runs before the measurements, because it can tell that a comparison cannot
+    /// be made.
     before: Option<Vec<String>>,
     /// Whether the comparison puts the machine's limits beside the times, and for how many threads.
     limits: Option<usize>,
@@ -165,7 +166,7 @@ fn limits(
     Ok(path)
 }
 
-/// The environment, with the release extension in it.
+/// The environment, with the release extension installed.
 fn release(root: &Path) -> Result<Environment> {
     let environment = environment::setup(root)?;
     step::single("extension: build and install", || {

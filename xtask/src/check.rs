@@ -21,7 +21,8 @@ const RUST_TESTS: [&str; 4] = ["test", "--workspace", "--exclude", "pullback-pyt
 /// The models of what threads share; the Rust tests include them.
 const LOOM_TESTS: [&str; 3] = ["test", "--package", "pullback-loom"];
 
-/// Whether the stubs say what is in the extension. (The rest of the package is annotated where it is defined.)
+/// Whether the stubs agree with the extension. (The rest of the package is annotated where it is
+/// defined.)
 const STUBTEST: [&str; 9] = [
     "mypy.stubtest",
     "pullback._C",
@@ -34,7 +35,7 @@ const STUBTEST: [&str; 9] = [
     "python/tests/stubtest_allowlist.txt",
 ];
 
-/// What runs without a flag. (The models of loom are among the Rust tests.)
+/// The parts that run without a flag. (The models of loom are among the Rust tests.)
 const ALL: [Part; 3] = [Part::Lint, Part::Rust, Part::Python];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,8 +188,8 @@ fn other_systems(root: &Path, report: &mut Report) {
     }
 }
 
-/// Whether the crates compile with the oldest compiler that the manifest promises, which rustup must have. Its files lie apart:
-/// those of the present compiler stay.
+/// Whether the crates compile with the oldest compiler that the manifest promises, which rustup
+/// must have. Its build folder is a separate one, so that the files of the present compiler stay.
 fn oldest_rust(root: &Path) -> Result<()> {
     let manifest = std::fs::read_to_string(root.join("Cargo.toml"))
         .map_err(|error| format!("cannot read Cargo.toml: {error}"))?;

@@ -15,11 +15,11 @@ use std::process::Command;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Machine {
     name: &'static str,
-    /// What the compiler calls it.
+    /// The compiler's name of it.
     target: &'static str,
     /// The start of the names of the C tools for it, and of the folder with its C library.
     tools: &'static str,
-    /// What runs there: words of `cargo test`.
+    /// The tests that run there, as words of `cargo test`.
     tests: &'static [&'static [&'static str]],
 }
 
@@ -45,7 +45,7 @@ const S390X: Machine = Machine {
     ],
 };
 
-/// What `--emulate` takes.
+/// The values that `--emulate` takes.
 pub(crate) const CHOICE: Choice<Machine> = Choice {
     flag: "--emulate",
     item: "machine",
@@ -76,7 +76,7 @@ impl Machine {
         format!("{}-gcc", self.tools)
     }
 
-    /// What is not on this machine, and how to get it.
+    /// The tools that this machine lacks, and how to get them.
     fn missing(&self) -> Option<String> {
         let answers =
             |program: &str| command::capture(Command::new(program).arg("--version")).is_ok();

@@ -51,7 +51,7 @@ pub(crate) struct Environment {
     pub(crate) python: PathBuf,
     /// Where its packages lie.
     pub(crate) site_packages: PathBuf,
-    /// Whether it is that of a version that was asked for: Cargo is to build for its interpreter.
+    /// Whether it is that of a requested version: Cargo is to build for its interpreter.
     is_given: bool,
 }
 
@@ -123,7 +123,7 @@ pub(crate) fn setup_libraries(root: &Path) -> Result<Environment> {
     ready(root, ".venv-ecosystem", LIBRARIES, Some(&interpreter), || Ok(choice))
 }
 
-/// The same for a version of Python, in an environment of its own.
+/// Makes the environment of a version of Python, separate from `.venv`.
 ///
 /// # Errors
 /// If there is no such interpreter: `PYTHON` names another, and `pythonX.Y` is not on the search path.
@@ -318,7 +318,7 @@ fn stamp(lists: &[Requirements], interpreter: &Interpreter) -> String {
     format!("{:016x}\n{interpreter}\n", hash(text.as_bytes()))
 }
 
-/// What a stamp says of a list of requirements of its own.
+/// The stamp of a list of requirements.
 pub(crate) fn stamp_of(requirements: &str) -> String {
     format!("{:016x}\n", hash(requirements.as_bytes()))
 }

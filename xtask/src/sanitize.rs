@@ -36,7 +36,7 @@ const ALL: &[Sanitizer] = &[
     Sanitizer::MiriBigEndian,
 ];
 
-/// What `--sanitize` takes.
+/// The values that `--sanitize` takes.
 pub(crate) const CHOICE: Choice<Sanitizer> = Choice {
     flag: "--sanitize",
     item: "sanitizer",
@@ -52,12 +52,12 @@ pub(crate) const CHOICE: Choice<Sanitizer> = Choice {
     all: ALL,
 };
 
-/// Whether what was asked for runs Python.
+/// Whether one of the requested steps runs Python.
 pub(crate) fn needs_python(selection: &Selection<Sanitizer>) -> bool {
     selection.items.contains(&Sanitizer::AddressPython)
 }
 
-/// Runs what was asked for.
+/// Runs the requested steps.
 pub(crate) fn run(
     selection: &Selection<Sanitizer>,
     root: &Path,
@@ -97,7 +97,7 @@ impl Sanitizer {
         }
     }
 
-    /// What this machine lacks for it, and how to get it.
+    /// The tools that this machine lacks for the step, and how to get them.
     fn missing(self) -> Option<String> {
         match self {
             Self::AddressRust | Self::Loom => None,
@@ -143,7 +143,7 @@ fn add_tests<'a>(cargo: &'a mut Command, words: &[String]) -> &'a mut Command {
     cargo.args(words)
 }
 
-/// What the code is compiled with.
+/// The flags that the code is compiled with.
 fn flags(sanitizer: &str) -> String {
     format!("-Zsanitizer={sanitizer} --cfg pullback_sanitize")
 }

@@ -5,7 +5,7 @@ use crate::Result;
 use crate::argument::Arguments;
 use crate::step::Report;
 
-/// What may be asked for.
+/// The choices of a flag.
 pub(crate) struct Choice<T: 'static> {
     /// The flag: `--sanitize`.
     pub(crate) flag: &'static str,

@@ -8,7 +8,7 @@ use crate::command::Kept;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-/// What a step leaves for the summary.
+/// The result of a step for the summary.
 pub(crate) struct Done {
     pub(crate) closing: Vec<String>,
     pub(crate) result: Result<()>,
@@ -47,7 +47,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Runs one step; says whether it passed.
+    /// Runs one step; returns whether it passed.
     pub(crate) fn step<D: Into<Done>>(&mut self, name: &str, action: impl FnOnce() -> D) -> bool {
         let (done, took) = timed(name, || action().into());
         let outcome = match done.result {

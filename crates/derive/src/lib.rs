@@ -1,7 +1,8 @@
 //! `#[derive(Module)]`: a struct's fields become the parameters, buffers and submodules of a module.
 //!
-//! Fields of the types `Tensor` and `Option<Tensor>` come first, then the others, each in the order of the struct: the order
-//! in which PyTorch's `state_dict` has them. What the attributes mean is said at `pullback_nn::Module`.
+//! Fields of the types `Tensor` and `Option<Tensor>` come first, then the others, each in the order
+//! of the struct: the order in which PyTorch's `state_dict` has them. The attributes are explained
+//! at `pullback_nn::Module`.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -14,7 +15,7 @@ pub fn module(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     expand(&input).unwrap_or_else(|error| error.to_compile_error()).into()
 }
 
-/// What the attributes of a field say.
+/// The attributes of a field.
 #[derive(Default)]
 struct DeriveOptions {
     skip: bool,

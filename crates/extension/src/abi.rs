@@ -1,6 +1,8 @@
-//! How calls cross the border: a table of functions, and what these take and give, as C has it.
+//! The interface in C between a program and a library of ops: a table of functions, with their
+//! arguments and results.
 //!
-//! Text and bytes are UTF-8 or what [`crate::Program`] writes. Who calls checks [`Table::version`] before anything else.
+//! Text and bytes are UTF-8 or what [`crate::Program`] writes. Callers check [`Table::version`]
+//! before anything else.
 
 use pullback::dlpack::Managed;
 use pullback::{Error, ErrorKind};
@@ -9,15 +11,15 @@ use std::ffi::c_void;
 /// The version of everything in this file and of the bytes of programs.
 pub(crate) const VERSION: u32 = 1;
 
-/// What a library shows of itself.
+/// The table that a library shows.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Table {
-    /// The version of the border.
+    /// The version of the interface.
     pub(crate) version: u32,
     /// The number of ops.
     pub(crate) ops: u32,
-    /// Says what an op is: its signature, and behind a line break what is said of it.
+    /// Describes an op: its signature and, after a line break, its doc text.
     pub(crate) describe: unsafe extern "C" fn(*const Table, u32, *mut Reply),
     /// Evaluates a program.
     pub(crate) run: unsafe extern "C" fn(*const Table, *const Call, *mut Reply),
@@ -37,24 +39,24 @@ pub(crate) struct Call {
     pub(crate) default_dtype: pullback::dlpack::DataType,
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[repr(C)]
 pub(crate) struct Reply {
     /// 0, or the kind of the error.
     pub(crate) error: u32,
-    /// The text of the error, or what was asked for.
+    /// The text of the error, or the requested text.
     pub(crate) text: *const u8,
     pub(crate) length: usize,
     /// Managed tensors, which the caller owns from now on.
     pub(crate) outputs: *const *mut Managed,
     pub(crate) count: usize,
-    /// Keeps text and list, until `release` is called with it.
+    /// The owner of text and list, to be passed to `release`.
     pub(crate) kept: *mut c_void,
     pub(crate) release: Option<unsafe extern "C" fn(*mut c_void)>,
 }
 
 impl Reply {
-    /// One that says nothing yet.
+    /// An empty reply.
     pub(crate) const fn empty() -> Reply {
         Reply {
             error: 0,

@@ -67,7 +67,7 @@ impl Library {
         Library { table, ops: Ops(namespace, ops) }
     }
 
-    /// What a caller is given.
+    /// The table for callers.
     pub const fn table(&'static self) -> &'static Table {
         &self.table
     }
@@ -78,7 +78,7 @@ impl Library {
     }
 }
 
-/// Why an op cannot be called over the border.
+/// Why an op cannot be called over the interface.
 fn check(op: &OpDef, schema: &Schema) -> Result<()> {
     let writes = schema.args.iter().any(|arg| arg.alias.is_some_and(|alias| alias.is_write));
     let named = schema.args.iter().any(|arg| arg.keyword_only && arg.ty.base == Base::Tensor);
@@ -177,7 +177,7 @@ unsafe fn taken(call: &Call) -> Result<Vec<Tensor>> {
 
 type Found = Result<(String, Vec<Tensor>)>;
 
-/// What `work` gives; a panic is an error.
+/// The result of `work`; a panic becomes an error.
 fn caught(work: impl FnOnce() -> Found) -> Found {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
@@ -186,7 +186,7 @@ fn caught(work: impl FnOnce() -> Found) -> Found {
     })
 }
 
-/// What a reply keeps.
+/// The data that a reply points to.
 struct Kept {
     text: String,
     outputs: Vec<*mut Managed>,

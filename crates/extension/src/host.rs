@@ -8,7 +8,7 @@ use pullback::tensor::promote::default_dtype;
 use pullback::{Error, Result, Tensor, threads};
 use std::ptr::NonNull;
 
-/// A library that was loaded, and stays so.
+/// A library that was loaded; it is never unloaded.
 #[derive(Clone, Copy, Debug)]
 pub struct Extension(&'static Table);
 
@@ -44,7 +44,7 @@ impl Extension {
         self.0.ops
     }
 
-    /// The signature of an op, and what is said of it.
+    /// The signature of an op, and its doc text.
     ///
     /// # Errors
     /// `NotImplementedError` for an op that cannot be called over the border.
@@ -57,7 +57,7 @@ impl Extension {
         Ok((schema.to_owned(), doc.to_owned()))
     }
 
-    /// What a program gives for `inputs`: tensors without history, on memory of their own.
+    /// The results of a program for `inputs`: tensors without history, over memory of their own.
     ///
     /// # Errors
     /// Those of the op and of [`Managed::export`].
@@ -105,7 +105,7 @@ impl Drop for Exported {
     }
 }
 
-/// A reply, whose memory goes back.
+/// A reply, whose memory is released when this is dropped.
 struct Answer(Reply);
 
 impl Answer {

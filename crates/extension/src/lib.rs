@@ -1,14 +1,17 @@
 //! Ops of a library of its own, called by a program that has another copy of pullback.
 //!
-//! Rust has no stable ABI: a loaded library brings its own copy of `pullback`, with its own engine and memory. So what crosses the
-//! border is what C can say: tensors by DLPack (no copy; the caller's are only read, and no result shares memory with one), all
-//! else as bytes. Histories do not cross. What the caller's engine needs of a derivative it asks for as a [`Program`]: an op, to
-//! which `vjp`, `jvp` and `vmap` are applied any number of times. It is evaluated wholly inside of the library, by the op's own
-//! rules, and each application is again a function of tensors: a second derivative is the `vjp` of a `vjp`. The price is that a
-//! backward computes the op once more.
+//! Rust has no stable ABI: a loaded library brings its own copy of `pullback`, with its own engine
+//! and memory. So the interface has only what C can express: tensors by DLPack (no copy; the
+//! caller's are only read, and no result shares memory with one), and bytes for everything else.
+//! Histories are not passed. The caller's engine requests derivatives as a [`Program`]: an op, to
+//! which `vjp`, `jvp` and `vmap` are applied any number of times. It is evaluated wholly inside of
+//! the library, by the op's own rules, and each application is again a function of tensors: a
+//! second derivative is the `vjp` of a `vjp`. The price is that a backward computes the op once
+//! more.
 //!
-//! `program` says what is computed, `abi` how it crosses, [`guest`] is the library's side (a [`Library`] in a `static`), [`host`]
-//! the caller's. Invariant: no panic crosses, and who gets memory of the other side gives it back there.
+//! `program` describes a computation, `abi` the interface, [`guest`] is the library's side (a
+//! [`Library`] in a `static`), [`host`] the caller's. Invariant: no panic crosses the interface,
+//! and memory is released by the side that allocated it.
 
 mod abi;
 pub mod guest;
@@ -28,7 +31,7 @@ pub use program::{Given, Program, Step};
 #[macro_export]
 macro_rules! library {
     ($namespace:literal, [$($op:path),+ $(,)?]) => {
-        /// What a program that loads the library asks for.
+        /// The function that a program calls after loading the library.
         #[unsafe(no_mangle)]
         pub extern "C" fn pullback_extension_table() -> &'static $crate::Table {
             static LIBRARY: $crate::Library = $crate::Library::new($namespace, &[$(&$op),+]);

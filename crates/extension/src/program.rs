@@ -1,4 +1,5 @@
-//! What is asked of a library: an op with its arguments, and what is applied to it.
+//! The computation that is requested of a library: an op with its arguments, and the transforms
+//! applied to it.
 //!
 //! Invariant: what [`Program::bytes`] writes, [`Program::read`] reads, and other bytes are an error.
 
@@ -6,14 +7,15 @@ use pullback::{Error, Result};
 
 /// An op with its arguments, and the transforms that are applied to it, the first one first.
 ///
-/// It is a function of the tensors among the arguments, in their order, and then of what the steps add.
+/// It is a function of the tensors among the arguments, in their order, and then of the tensors
+/// that the steps add.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Program {
     /// The number of the op in its library.
     pub op: u32,
     /// The arguments, one for each of the signature.
     pub arguments: Vec<Given>,
-    /// What is applied to it.
+    /// The transforms that are applied, the first one first.
     pub steps: Vec<Step>,
 }
 
@@ -50,7 +52,7 @@ pub enum Step {
 }
 
 impl Program {
-    /// The program with one step more.
+    /// The program with one more step.
     #[must_use]
     pub fn then(&self, step: Step) -> Program {
         let mut program = self.clone();
@@ -58,7 +60,7 @@ impl Program {
         program
     }
 
-    /// The form in which it crosses.
+    /// The program as bytes.
     pub fn bytes(&self) -> Vec<u8> {
         let mut to = Vec::new();
         to.extend(self.op.to_le_bytes());

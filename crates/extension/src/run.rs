@@ -7,7 +7,7 @@ use pullback::func::{Batched, jvps, vjps, vmaps};
 use pullback::{DType, Device, Error, Result, Scalar, Tensor};
 use pullback_schema::{Argument, Base};
 
-/// What `program` gives for `inputs`.
+/// The results of `program` for `inputs`.
 pub(crate) fn run(
     op: &'static OpDef,
     program: &Program,

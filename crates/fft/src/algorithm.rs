@@ -9,7 +9,7 @@ use crate::tile::{is_tiled, lanes};
 /// The ways of transforming the lines of a dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FftAlgorithm {
-    /// Lines that follow each other without gaps: many by one call.
+    /// Lines that follow each other without gaps: many in one call.
     Joined,
     /// Neighbouring lines one by one, through buffers where their numbers lie apart.
     Tiled,

@@ -35,7 +35,7 @@ pub(crate) struct Lines {
     tile: usize,
 }
 
-/// Neighbouring lines: where the first begins in both arrays, and how many there are.
+/// Neighbouring lines: the beginning of the first in both arrays, and their number.
 pub(crate) struct LineTile {
     /// The number of the first line among those along the innermost of the other dimensions.
     pub(crate) first: usize,
@@ -126,7 +126,7 @@ impl Lines {
         self.tile = lines;
     }
 
-    /// From line to line of a tile, in the source and in the target.
+    /// The distances between lines of a tile, in the source and in the target.
     pub(crate) fn across(&self) -> (isize, isize) {
         (self.source.first().copied().unwrap_or(0), self.target.first().copied().unwrap_or(0))
     }
@@ -145,7 +145,7 @@ impl Lines {
     pub(crate) fn tiles(&self) -> usize {
         self.tiles_of_inner() * self.shape.iter().skip(1).product::<usize>()
     }
-    /// One of them.
+    /// The tile with this number.
     pub(crate) fn tile_at(&self, index: usize) -> LineTile {
         let first = index % self.tiles_of_inner() * self.tile;
         let (across_source, across_target) = self.across();
@@ -162,7 +162,7 @@ impl Lines {
     }
 }
 
-/// How numbers lie: from number to number of a line, and from line to line.
+/// The layout of numbers: the distances between the numbers of a line, and between lines.
 #[derive(Clone, Copy)]
 pub(crate) struct LineLayout {
     pub(crate) step: isize,

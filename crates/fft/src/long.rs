@@ -50,9 +50,9 @@ pub(crate) fn tiled_factors(n: usize) -> Option<(usize, usize)> {
 pub(crate) struct Split<T> {
     /// The rows and columns of the matrix.
     pub(crate) sizes: (usize, usize),
-    /// Of columns.
+    /// The plan of the columns.
     pub(crate) columns: LinePlan<Complex<T>, Complex<T>, T>,
-    /// Of rows.
+    /// The plan of the rows.
     pub(crate) rows: LinePlan<Complex<T>, Complex<T>, T>,
     /// For each column `j2` the factors `w_n^(j2 k1)` of its numbers.
     pub(crate) twiddles: Vec<Complex<T>>,
@@ -86,7 +86,8 @@ impl<T: FftReal> KeptMatrix<T> {
 }
 
 impl<T: FftReal> Split<T> {
-    /// The plan for a length that [`factors`] splits. Whoever calls it has seen to the memory.
+    /// The plan for a length that [`factors`] splits. The caller has made sure that there is memory
+    /// for it.
     pub(crate) fn new(n: usize, direction: FftDirection) -> Self {
         let (a, b) = factors(n).unwrap_or((1, n));
         let step = match direction {

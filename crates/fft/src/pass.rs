@@ -16,7 +16,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Numbers from which work is split among threads.
 pub(crate) const GRAIN: usize = 1 << 14;
 
-/// What is done with each line when it was transformed: its number among its neighbours, and its numbers.
+/// The function applied to each transformed line: it gets the line's number among its neighbours,
+/// and its numbers.
 pub(crate) type Finish<'a, D> = dyn Fn(usize, &mut [D]) + Sync + 'a;
 
 /// Multiplies lines.
@@ -40,7 +41,7 @@ struct PassWork<S, D, T> {
     scratch: Vec<Complex<T>>,
 }
 
-/// Sizes of that memory.
+/// The sizes of that memory.
 #[derive(Clone, Copy)]
 struct PassSizes {
     /// Lines of a tile.

@@ -1,8 +1,10 @@
-//! Plans: what a length needs before lines of it can be transformed (factors, tables of roots of unity), kept from call to call.
+//! Plans: the data that transforms of a length need (factors, tables of roots of unity), kept from
+//! call to call.
 //!
-//! A plan costs about as much as a transform, or several of them for short lengths. The cache is one for all threads and
-//! bounded, by number and by the lengths together. It is never waited for: who finds it in use, which lasts for a look at a
-//! short list, makes a plan of its own after a few tries. So a child process that was forked in such a moment is not stuck.
+//! A plan costs about as much as a transform, or several of them for short lengths. The cache is
+//! one for all threads and bounded, by number and by the lengths together. No thread waits for it:
+//! one that finds it in use, which lasts for a search of a short list, makes a plan of its own
+//! after a few tries. So a child process that was forked at such a moment does not hang.
 
 use crate::line::{Full, Half, Line, ToReal};
 use crate::long::Split;
@@ -12,7 +14,7 @@ use realfft::RealFftPlanner;
 use rustfft::{FftDirection, FftNum, FftPlanner};
 use std::sync::{Arc, Mutex, TryLockError};
 
-/// Which transform.
+/// The kind of transform.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TransformKind {
     /// Complex to complex, with `exp(-2 pi i j k / n)`.
@@ -25,9 +27,9 @@ pub(crate) enum TransformKind {
     Whole,
     /// From the first half of a spectrum to real numbers, inverse.
     ToReal,
-    /// As `Forward`, in two steps.
+    /// As `Forward`, split in two steps.
     SplitForward,
-    /// As `Inverse`, in two steps.
+    /// As `Inverse`, split in two steps.
     SplitInverse,
     /// Many lines at once, of complex numbers or of twice as many real ones, both ways.
     Tile,
@@ -53,7 +55,7 @@ struct KeptPlan<T> {
     plan: PreparedPlan<T>,
 }
 
-/// Plans by what they take and give.
+/// A plan, by the types of its input and output.
 #[derive(Clone)]
 enum PreparedPlan<T> {
     Complex(LinePlan<num_complex::Complex<T>, num_complex::Complex<T>, T>),
@@ -66,7 +68,8 @@ enum PreparedPlan<T> {
 
 /// Plans that are kept at most.
 const MOST: usize = 48;
-/// Numbers that all plans together are for at most, unless one alone is for more: some 64 MiB of tables in single precision.
+/// The largest sum of the lengths of all plans, unless a single one is longer: some 64 MiB of
+/// tables in single precision.
 const MOST_POINTS: usize = 1 << 22;
 
 static SINGLE: Mutex<Cache<f32>> = Mutex::new(Cache(Vec::new()));
@@ -89,7 +92,7 @@ pub fn cached_plans() -> (usize, usize) {
     (of_single, with_cache::<f64, _>(|cache| cache.0.len()).unwrap_or(0))
 }
 
-/// What `work` gives on the cache; `None` if another thread holds it.
+/// The result of `work` on the cache; `None` if another thread holds it.
 fn with_cache<T: FftReal, R>(work: impl FnOnce(&mut Cache<T>) -> R) -> Option<R> {
     for _ in 0..50 {
         match T::cache().try_lock() {
@@ -229,7 +232,7 @@ mod tests {
         assert!(cache.find(TransformKind::Forward, 2 * MOST).is_some());
         assert!(cache.find(TransformKind::Inverse, 2 * MOST).is_none());
         assert!(cache.find(TransformKind::Forward, 2).is_none());
-        // A plan for more than all may be for stays alone.
+        // A plan that exceeds the limit by itself is kept alone.
         let small = made(TransformKind::Forward, 4);
         cache.keep(TransformKind::Forward, MOST_POINTS + 1, small);
         assert_eq!(cache.0.len(), 1);
@@ -237,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_plan_is_made_once() {
-        // (In single precision: the test below holds the other cache.)
+        // (In single precision, because another test uses the cache of double precision.)
         let first = complex::<f32>(31, true).unwrap();
         let second = complex::<f32>(31, true).unwrap();
         assert!(Arc::ptr_eq(&first, &second));

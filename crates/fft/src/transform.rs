@@ -144,7 +144,7 @@ impl<T: FftReal> SplitSteps<T> {
         // bounded: by the rank.
         order.sort_by_key(|&d| target[d].unsigned_abs());
         if order.is_empty() {
-            // (The one transform left copies.)
+            // (The only transform left copies.)
             order.extend(dims.first().copied());
         }
         let mut passes = SmallVec::new();
@@ -172,7 +172,7 @@ impl<T: FftReal> SplitSteps<T> {
     }
 }
 
-/// The dimensions but the last, without those of one number.
+/// The dimensions except the last one, without those of one number.
 fn others(shape: &[i64], dims: &[usize]) -> SmallVec<[usize; 6]> {
     let others = dims.split_last().map_or(dims, |(_, others)| others);
     others.iter().copied().filter(|&d| shape[d] > 1).collect()
@@ -211,7 +211,7 @@ fn to_real<T: FftReal>(
 ) -> Result<()> {
     let n = out.shape()[last] as usize;
     let strides = row_major(input.shape());
-    // What the other dimensions give is complex, and has no place in the output.
+    // The results of the other dimensions are complex, for which the output has no room.
     let mut between = Vec::new();
     let mut steps = None;
     if !others.is_empty() {

@@ -1,11 +1,13 @@
 //! Scaled dot product attention whose matrix of scores is never made: `softmax(scale Q K^T + mask) V`.
 //!
-//! A task takes a run of queries of one head through the keys, a block of `KEYS` at a time, which it packs with their values.
-//! The weights of a block are relative to the greatest score so far; when that grows, what was summed before is scaled
-//! (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; Dao et al., "`FlashAttention`", 2022). Keys that
-//! causal attention forbids are not multiplied, but for those beside the diagonal. Invariant: a query's result
-//! depends on the shapes and its own operands, not on how queries are cut into tasks: tiles of `ROWS` queries begin at
-//! multiples of that, and so do tasks. (Weights of forbidden keys of a tile are zero, so that an infinite value or NaN of such a key
+//! A task takes some consecutive queries of one head through the keys, a block of `KEYS` at a time,
+//! which it packs with their values. The weights of a block are relative to the greatest score so
+//! far; when that grows, what was summed before is scaled (Milakov and Gimelshein, "Online
+//! normalizer calculation for softmax", 2018; Dao et al., "`FlashAttention`", 2022). Keys that
+//! causal attention forbids are not multiplied, except for those in a tile that the diagonal
+//! crosses. Invariant: a query's result depends on the shapes and its own operands, not on how
+//! queries are cut into tasks: tiles of `ROWS` queries begin at multiples of that, and so do tasks.
+//! (Weights of forbidden keys of a tile are zero, so that an infinite value or NaN of such a key
 //! makes NaN of the tile's other queries.) Halves are widened as they are packed and rounded once.
 //!
 //! The gradients are in `backward`, reading and writing of elements in `pack`, the loops in `tile`.
@@ -24,10 +26,11 @@ use pack::{Mask, Stored, pack_panels, pack_rows, spare_of, store_row};
 use std::ops::Range;
 use tile::{Block, KEYS, QUERIES, ROWS, add_values, panel_width, score, weigh};
 
-/// Queries of a task where there are many heads, and where there are few.
+/// How many queries a task takes where there are many heads, and how many where there are few.
 const RUN: usize = 6 * QUERIES;
 const SHORT_RUN: usize = 2 * QUERIES;
-/// Heads of all examples from which runs are long.
+/// The number of heads, of all examples together, from which tasks take the larger number of
+/// queries.
 const MANY: usize = 16;
 
 /// How attention weighs keys, beside their products with the query.
@@ -87,7 +90,7 @@ fn check_dtypes(query: StridedRef<'_>, others: &[DType], sums: DType) -> Result<
 struct AttentionSizes {
     batch: usize,
     heads: usize,
-    /// Query heads that share a head of keys and values.
+    /// How many query heads share a head of keys and values.
     sharing: usize,
     queries: usize,
     keys: usize,
@@ -124,7 +127,8 @@ impl AttentionSizes {
         Ok(AttentionSizes { batch, heads, sharing, queries, keys, width, out_width })
     }
 
-    /// Refuses results, logarithms and a mask of other shapes, and a mask of another kind.
+    /// Refuses results, logarithms and a mask whose shapes do not fit the operands, and a mask that
+    /// is neither bool nor of the query's dtype.
     fn check_results(self, out: &[i64], sums: &[i64], mask: Option<StridedRef<'_>>) -> Result<()> {
         let AttentionSizes { batch, heads, queries, keys, out_width, .. } = self;
         let shape = [batch, heads, queries, out_width].map(|size| size as i64);
@@ -212,7 +216,7 @@ struct TaskBuffers<'a, T> {
     query: &'a mut [T],
     /// A block of keys in panels of as many as a tile takes, element by element.
     key: &'a mut [T],
-    /// Their values in panels of columns.
+    /// The values of a block of keys, in panels of columns.
     value: &'a mut [T],
     /// The weights of a block of queries: rows of `KEYS`.
     weights: &'a mut [T],
@@ -242,7 +246,7 @@ impl Buffers {
         let elements = self.query + self.key + self.value + self.weights + self.sums + self.spare;
         (elements + 2 * self.rows + 7 * 16) * (size_of::<T>() / 4)
     }
-    /// The buffers, each from a cache line on.
+    /// Divides the task's memory into its buffers, each from a cache line on.
     fn cut<T>(self, words: &mut [u32]) -> TaskBuffers<'_, T> {
         let mut rest = Cutter::new(words);
         TaskBuffers {
@@ -257,7 +261,7 @@ impl Buffers {
     }
 }
 
-/// Memory of which buffers are cut off.
+/// Memory that buffers are taken from, one after the other.
 struct Cutter<'a, T>(&'a mut [T]);
 
 impl<'a, T> Cutter<'a, T> {

@@ -78,17 +78,18 @@ const SUM: usize = 64;
 /// What a task costs besides its sums, counted in products.
 const TASK: usize = 50_000;
 
-/// What a task of so many sums costs, each of so many products, counted in products.
+/// What a task of `sums` sums costs, each of several products, counted in products.
 fn cost(sums: usize, products: usize) -> usize {
     TASK + sums * (products + SUM)
 }
 
-/// How many such tasks are worth waking a thread for.
+/// How many tasks are worth waking a thread for.
 fn tasks_of(sums: usize, products: usize) -> usize {
     WORTH_A_TASK.div_ceil(cost(sums, products))
 }
 
-/// Values that are copied by four: calling a function for so few takes longer.
+/// The length up to which values are copied four at a time: calling a function for so few takes
+/// longer.
 const SHORT: usize = 64;
 
 /// Copies what is often the row of a small image.
@@ -279,7 +280,7 @@ fn backward_input<T: ConvElement>(
     w: &[T],
     (g, dtype): (&ConvGeometry, DType),
 ) -> Result<()> {
-    // (The convolution that makes this gradient has padding of its own.)
+    // (The convolution that computes this gradient has a padding of its own.)
     if g.kernel != [1; 3]
         && let Some((finite, indices)) = infinite::set_aside(w)?
     {

@@ -224,9 +224,9 @@ fn narrow<T: Compute>(out: &mut StridedMut<'_>, source: &[T]) -> bool {
     }
 }
 
-/// What a closure that may fail, or may not, has come to.
+/// The value of a closure, which is or is not a `Result`.
 pub(crate) trait IntoResult {
-    /// What it gives.
+    /// What the closure computes if it does not fail.
     type Value;
     fn into_result(self) -> Result<Self::Value>;
 }
@@ -247,7 +247,7 @@ impl<R> IntoResult for Result<R> {
     }
 }
 
-/// A result that the caller may not want.
+/// A result that a caller may leave out.
 pub(crate) type OptionalOutput<'o, 'v> = Option<&'o mut StridedMut<'v>>;
 
 /// Runs `fill` on the elements of `out` as `T`: in place if they lie so, else through a buffer that

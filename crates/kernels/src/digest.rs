@@ -75,7 +75,7 @@ pub fn digest(bytes: &[u8]) -> u64 {
     finish(sum_of(bytes, 0), bytes.len())
 }
 
-/// Least, largest and sum of the finite ones among numbers.
+/// The least, the largest and the sum of the finite numbers.
 #[derive(Clone, Copy)]
 struct ByteRange {
     min: f64,
@@ -176,8 +176,8 @@ pub fn summary(values: &StridedRef<'_>) -> Option<Summary> {
             }
         })
     }, else {
-        // Two numbers in a byte have no value of their own: the bytes alone are told apart.
-        // SAFETY: a view of elements of one byte, any of which is a `u8`.
+        // Elements that are two numbers in one byte are not read as numbers: only their bytes are
+        // summed. SAFETY: a view of elements of one byte, any of which is a `u8`.
         let bytes = unsafe { StridedRef::new(values.ptr(), DType::U8, values.shape(), values.strides()) };
         walk(bytes.as_slice::<u8>()?, |_| ())
     });

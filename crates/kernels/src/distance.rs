@@ -14,11 +14,11 @@ const GRAIN: usize = 1 << 14;
 /// Which norm.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Norm {
-    /// The number of elements that differ.
+    /// The number of elements that differ (`p` = 0).
     Zero,
     One,
     Two,
-    /// The largest difference.
+    /// The largest difference (`p` infinite).
     Max,
     Any(f64),
 }
@@ -186,7 +186,7 @@ pub fn cdist_backward(
     })
 }
 
-/// The sign of a number; of NaN itself.
+/// The sign of a number; NaN for NaN.
 #[inline(always)]
 fn sign<T: Real>(x: T) -> T {
     if x > T::ZERO {

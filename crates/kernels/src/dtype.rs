@@ -36,7 +36,8 @@ impl PartialEq for Bool {
     }
 }
 
-/// Complex number of two `f16`: no more than a place for one. Whoever computes with it converts to [`C64`] and rounds once.
+/// Complex number of two `f16`: a storage format. What computes with it converts to [`C64`] and
+/// rounds once.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 #[repr(C, align(4))]
 pub struct C32 {
@@ -45,7 +46,7 @@ pub struct C32 {
     /// The imaginary part.
     pub im: f16,
 }
-/// Complex number of two `bf16`: as [`C32`], a place for one, and fewer ops know it.
+/// Complex number of two `bf16`: a storage format as [`C32`] is, which fewer ops know.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 #[repr(C, align(4))]
 pub struct BC32 {
@@ -222,7 +223,7 @@ impl DType {
             _ => DType::C64,
         }
     }
-    /// PyTorch's short name: `float32`, `int64`, `bool`, ...
+    /// PyTorch's name without the module: `float32`, `int64`, `bool`, ...
     pub const fn name(self) -> &'static str {
         match self {
             DType::Bool => "bool",
@@ -295,9 +296,11 @@ impl DType {
 pub unsafe trait Element: Copy + Send + Sync + Default + std::fmt::Debug + 'static {
     /// The dtype of tensors that hold this type.
     const DTYPE: DType;
-    /// What stands for all types of its size where elements are only moved: an unsigned integer, or a complex number.
+    /// The type that stands for all types of this size where elements are only moved: an unsigned
+    /// integer, or a complex number.
     type Bits: Element;
-    /// Converts from a real double; integers lose the fraction, and what they have no place for is what x86 makes of it.
+    /// Converts from a real double; integers lose the fraction, and values out of range become what
+    /// x86's conversion makes of them.
     fn from_f64(value: f64) -> Self;
     /// Converts from an integer, wrapping.
     fn from_i64(value: i64) -> Self;
@@ -313,10 +316,12 @@ pub unsafe trait Element: Copy + Send + Sync + Default + std::fmt::Debug + 'stat
     fn is_true(self) -> bool;
 }
 
-/// A real number without its fraction, in the 64 bits that x86's conversion gives: the least number for what has no place.
+/// A real number without its fraction, in the 64 bits that x86's conversion gives: the least number
+/// for values out of range and NaN.
 #[inline(always)]
 pub(crate) fn truncated(value: f64) -> i64 {
-    // (`as` gives the least number for what is below, but the largest and 0 for what is above or no number.)
+    // (`as` gives the least number for values below the range, but the largest for those above and
+    // 0 for NaN.)
     if value < 9_223_372_036_854_775_808.0 { value as i64 } else { i64::MIN }
 }
 

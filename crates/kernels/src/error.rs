@@ -1,5 +1,5 @@
-//! What a kernel can refuse. The classes are those the Python face raises; the tensor library
-//! passes them on unchanged.
+//! The errors of kernels. The classes are those that Python raises; the tensor library passes them
+//! on unchanged.
 
 use crate::spelling::Text;
 use std::fmt;

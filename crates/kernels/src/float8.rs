@@ -1,10 +1,12 @@
-//! Floating-point numbers of one byte: places for numbers, not numbers to compute with. Whoever computes converts to `f32`,
-//! which holds each of their values, and rounds once.
+//! Floating-point numbers of one byte: formats for storage, not for computing. What computes
+//! converts to `f32`, which holds each of their values, and rounds once.
 //!
-//! A format is a row of a table: the bits of its fraction, its bias and what it does with numbers that have no place. The
-//! formats of a sign, `e` exponent bits and `m` fraction bits are those of "FP8 Formats for Deep Learning" (Micikevicius et
-//! al., 2022: `e4m3fn` and `e5m2`) and of "8-bit Numerical Formats for Deep Neural Networks" (Noune et al., 2022: `fnuz`, one
-//! zero, one NaN and no infinity); `e8m0fnu`, a power of two without sign, is the scale of the OCP microscaling formats.
+//! A format is a row of a table: the bits of its fraction, its bias and what it does with numbers
+//! out of its range. The formats of a sign, `e` exponent bits and `m` fraction bits are those of
+//! "FP8 Formats for Deep Learning" (Micikevicius et al., 2022: `e4m3fn` and `e5m2`) and of "8-bit
+//! Numerical Formats for Deep Neural Networks" (Noune et al., 2022: `fnuz`, one zero, one NaN and
+//! no infinity); `e8m0fnu`, a power of two without sign, is the scale of the OCP microscaling
+//! formats.
 
 use crate::dtype::{C128, DType, Element, truncated};
 
@@ -52,11 +54,11 @@ impl Float8Format {
         let sign = (code as u32 & 0x80) << 24;
         let size = code as u32 & 0x7f;
         if self.is_unsigned_zero && code == 0x80 {
-            // The NaN that PyTorch makes of it.
+            // The NaN that PyTorch makes of this code.
             return 0x7f80_0001;
         }
         if !self.is_unsigned_zero && size > self.above {
-            // A quiet NaN with what is left of the fraction.
+            // A quiet NaN with what remains of the fraction.
             return sign | 0x7fc0_0000 | (size << (23 - self.fraction)) & 0x7f_ffff;
         }
         if !self.is_unsigned_zero && size == self.above && self.above != 0x7e {

@@ -107,13 +107,14 @@ pub fn cat(out: &mut StridedMut<'_>, inputs: &[StridedRef<'_>], dim: usize) -> R
     Ok(())
 }
 
-/// Up to so many blocks of an input
+/// The most blocks of an input for which blocks are copied one by one without further preparations.
 const FEW_BLOCKS: i64 = 32;
-/// and up to this many bytes blocks are copied one by one without further preparations.
+/// The most bytes of an output for which blocks are copied one by one without further preparations.
 const SMALL_CAT: usize = 1 << 14;
-/// Nor further ones for blocks of so many bytes, on the average,
+/// The average length of a block, in bytes, from which blocks are copied one by one whatever their
+/// number.
 const LONG_BLOCK: usize = 512;
-/// up to this many bytes in all.
+/// The most bytes of an output for which long blocks are copied one by one.
 const PLAIN_CAT: usize = 1 << 18;
 
 /// Copies the blocks that lie behind one another: for each index before `dim`, one of each input.

@@ -144,11 +144,11 @@ fn with_batch(a: &[i64], trailing: &[usize]) -> Vec<i64> {
     batch.iter().copied().chain(trailing.iter().map(|&s| s as i64)).collect()
 }
 
-/// Why a matrix could not be worked on.
+/// Why a matrix could not be factorised.
 enum FactorFailure<F> {
-    /// What is wrong with the matrix.
+    /// The matrix is singular, or not what it has to be; the value says where.
     OfMatrix(F),
-    /// Something else; no memory.
+    /// Another error: there is no memory.
     Other(Error),
 }
 
@@ -158,7 +158,7 @@ impl<F> From<Error> for FactorFailure<F> {
     }
 }
 
-/// What becomes of one matrix.
+/// The result for one matrix of a batch.
 type FactorResult<F> = std::result::Result<(), FactorFailure<F>>;
 
 /// Runs `work` for each matrix of a batch; the message of the first failure names its element if
@@ -173,7 +173,8 @@ fn for_batch(
     for_batch_with(batch, cost, name, is_batched, &|| Ok(()), &|(), i| work(i))
 }
 
-/// As [`for_batch`], with what `make` makes for many matrices together.
+/// Runs `work` for each matrix of a batch as [`for_batch`] does, with a value that `make` creates
+/// once for many matrices.
 fn for_batch_with<S>(
     batch: usize,
     cost: usize,
@@ -244,7 +245,7 @@ fn codes_of_batch(
     Ok(codes)
 }
 
-/// What a result holds that could not be computed.
+/// The value of results that could not be computed.
 fn undefined<T: Field>() -> T {
     T::default().divided_by(T::default())
 }

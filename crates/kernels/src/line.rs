@@ -241,7 +241,8 @@ struct Runs<const N: usize> {
 const UNCHECKED: usize = 1 << 15;
 /// Fewest rows that a run goes across.
 const ACROSS: usize = 16;
-/// Positions of the rows that runs go across, together; what they are about stays in the nearest cache.
+/// The walked positions, over all rows together, of a block that runs go across; their elements
+/// stay in the nearest cache.
 const BLOCK: usize = 1024;
 
 /// Element steps that are worth a thread of their own.

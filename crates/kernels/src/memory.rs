@@ -34,7 +34,7 @@ pub fn on_alloc_failure() -> OnAllocFailure {
 
 #[inline(always)]
 fn during<R>(on_alloc_failure: OnAllocFailure, work: impl FnOnce() -> R) -> R {
-    /// Says that the time is over, also when a panic ends it.
+    /// Marks the end of the time in which allocations may fail, also if a panic ends it.
     struct End(OnAllocFailure);
     impl Drop for End {
         #[inline(always)]

@@ -75,7 +75,7 @@ impl ChannelSpans {
         let start = n * self.channels * self.inner;
         start + channels.start * self.inner..start + channels.end * self.inner
     }
-    /// Of an input (N, C): these channels of batch element `n`.
+    /// These channels of batch element `n` of an input (N, C).
     #[inline(always)]
     fn line(self, n: usize, channels: &Range<usize>) -> Range<usize> {
         n * self.channels + channels.start..n * self.channels + channels.end
@@ -117,7 +117,8 @@ const CHANNELS_AT_ONCE: usize = 16;
 /// Most elements of a short run.
 const SHORT: usize = 4 * GROUP;
 
-/// What is known of channels looked at together.
+/// The mean (zero, unless statistics are `centred`), the biased variance about it, and `1 /
+/// sqrt(variance + eps)` of at most `CHANNELS_AT_ONCE` channels.
 struct Statistics<T> {
     means: [T; CHANNELS_AT_ONCE],
     variances: [f64; CHANNELS_AT_ONCE],
@@ -200,8 +201,9 @@ fn add_span<T: Real>(to: &mut [T; GROUP], mut x: &[T], mut len: usize, map: impl
     *to = lanes;
 }
 
-/// As many channels as are looked at together, each one run of at most a group, transposed: a lane for each channel. The sums
-/// of its elements in order are those that lanes of the runs would have. (What follows a run is transposed too, if it is there.)
+/// As many channels as are processed together, each one run of at most a group, transposed: a lane
+/// for each channel. The sums of its elements in order are those that lanes of the runs would have.
+/// (Elements after a run are transposed too, if there are any.)
 #[inline(always)]
 fn transposed<T: Real>(
     x: &[T],

@@ -26,7 +26,7 @@ pub const GROUP: usize = 1 << 14;
 /// The most buffers that a step works on.
 pub const BUFFERS: usize = 3;
 
-/// One thing for each tensor of a step: the parameter, its gradient, the buffers.
+/// One value for each tensor of a step: the parameter, its gradient, the buffers.
 type Tensors<T> = SmallVec<[T; 2 + BUFFERS]>;
 
 /// The tensors of one parameter's step; all have the parameter's shape.

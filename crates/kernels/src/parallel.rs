@@ -57,7 +57,8 @@ pub fn set_num_threads(threads: usize) {
     THREADS.store(threads.clamp(1, MAX_THREADS), Ordering::Relaxed);
 }
 
-/// Number of the last job that several threads shared: between two calls it tells a test whether any did.
+/// The number of the last job that several threads shared. A test that compares it before and after
+/// a call learns whether the call was shared.
 pub fn last_job() -> u64 {
     ThreadPool::current().shared.epoch()
 }
@@ -95,11 +96,11 @@ const MAX_THREADS: usize = 0xffff;
 /// Looks at the gate before a worker parks. Spinning lasts about what waking it costs (some 15 microseconds), so that
 /// neither is ever paid much in vain; then come the yields.
 const SPINS: u32 = 600 + YIELDS;
-/// Of these, how many yield the processor, so that a busy machine is not slowed by waiting: some 50 microseconds, what a
-/// program does between two large ops.
+/// The number of these looks that yield the processor, so that a busy machine is not slowed by
+/// waiting: some 50 microseconds, what a program does between two large ops.
 const YIELDS: u32 = 120;
 
-/// What an interrupted caller unwinds with.
+/// The panic payload of an interrupted caller.
 fn interrupted(reason: interrupt::Reason) -> gate::Payload {
     Box::new(interrupt::Interrupted(reason))
 }
@@ -115,7 +116,7 @@ struct ThreadPool {
     /// Held by the one caller whose job runs.
     busy: AtomicBool,
     shared: Arc<Shared>,
-    /// Touched only by the holder of `busy`.
+    /// The workers; accessed only by the holder of `busy`.
     workers: UnsafeCell<Vec<Worker>>,
 }
 

@@ -1,10 +1,11 @@
 //! The ways in which kernels compute. Where a kernel chooses among algorithms, a function of shapes, dtypes and the instruction
 //! set returns a named plan, and the kernel announces the plan that it follows.
 //!
-//! Tests collect what is announced ([`watched`]); the dispatcher prints it behind the line of the call, where the environment
-//! variable `PULLBACK_TRACE_DISPATCH` asks for that ([`print_from_now`]). Who does neither pays the load of a counter. Announced is
-//! what the calling thread chooses, a choice that it repeats at once only once; what threads of the pool choose for their parts of
-//! its work is not.
+//! Tests collect what is announced ([`watched`]); the dispatcher prints it behind the line of the
+//! call, where the environment variable `PULLBACK_TRACE_DISPATCH` asks for that
+//! ([`print_from_now`]). Where neither is active, an announcement costs the load of a counter. Only
+//! choices of the calling thread are announced, each once if it is repeated at once; choices of the
+//! pool's threads for their parts of the work are not.
 
 use std::cell::RefCell;
 use std::fmt::Debug;
@@ -14,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 static WATCHERS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// What becomes of the plans that this thread announces.
+    /// What is done with the plans that this thread announces.
     static WATCHER: RefCell<Watcher> = const { RefCell::new(Watcher::Nobody) };
 }
 
@@ -27,12 +28,12 @@ pub struct Announced {
     pub plan: String,
 }
 
-/// What becomes of announced plans.
+/// What is done with announced plans.
 enum Watcher {
     Nobody,
     /// They are collected.
     List(Vec<Announced>),
-    /// They are printed, this one the last.
+    /// They are printed; the field is the last one.
     Printer(fn(&Announced), Option<Announced>),
 }
 
@@ -63,7 +64,7 @@ fn tell(computation: &'static str, plan: &dyn Debug) {
     });
 }
 
-/// What `run` returns, and the plans that this thread announces meanwhile.
+/// Returns the result of `run`, and the plans that this thread announces meanwhile.
 pub fn watched<R>(run: impl FnOnce() -> R) -> (R, Vec<Announced>) {
     /// Puts the thread's watcher back, also if `run` panics.
     struct Restored(Watcher);

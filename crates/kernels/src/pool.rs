@@ -153,7 +153,7 @@ impl PoolGeometry {
     fn output_size(&self) -> usize {
         self.output.iter().product()
     }
-    /// The windows if planes are better taken side by side.
+    /// The windows of the pooling, if its planes are better processed side by side.
     fn small_windows(&self) -> Result<Option<Windows>> {
         let PoolGeometry { planes, input, output, kernel, stride, padding, dilation } = *self;
         Windows::of_kernel(

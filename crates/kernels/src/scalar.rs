@@ -10,7 +10,7 @@ pub enum Scalar {
     Bool(bool),
     /// Integer.
     Int(i64),
-    /// Integer from 2^63 on, for which only `u64` has a place; smaller ones are [`Scalar::Int`].
+    /// An integer from 2^63 on, which only `u64` holds; smaller ones are [`Scalar::Int`].
     UInt(u64),
     /// Real number.
     Float(f64),
@@ -142,7 +142,7 @@ fn fits_float8(number: Scalar, dtype: DType) -> bool {
         Some(Float8::E5M2) if number.is_infinite() => return true,
         Some(Float8::E5M2 | Float8::E5M2FNUZ) => 57344.0,
         Some(Float8::E4M3FNUZ) => 240.0,
-        // (It has no sign and no zero; of integers PyTorch lets it keep the size.)
+        // (The type has no sign and no zero; PyTorch lets integers keep their magnitude.)
         Some(Float8::E8M0FNU) if is_integral => return true,
         Some(Float8::E8M0FNU) => {
             let range = 2.0_f64.powi(-127)..=2.0_f64.powi(127);

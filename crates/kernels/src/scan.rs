@@ -22,7 +22,8 @@ trait Scan: Sync {
     type Item: Element;
     /// What it carries from one position to the next.
     type State: Copy + Send + Sync;
-    /// Whether it also writes where in the line its state was last taken; an item that becomes the state is the result up to it.
+    /// Whether the scan also writes the index in the line of the item that its state was last taken
+    /// from; an item that becomes the state is the result up to it.
     const WRITES: bool = false;
     /// Whether the scan reads indices, to find which items are at their own.
     const READS: bool = false;
@@ -37,7 +38,8 @@ trait Scan: Sync {
     fn has_indices() -> bool {
         Self::WRITES || Self::READS
     }
-    /// Takes one item and whether its place is its own; yields the result up to it, and whether it became the state.
+    /// Takes one item and whether its index is its own; returns the result up to it, and whether
+    /// the item became the state.
     fn next(&self, state: &mut Self::State, item: Self::Item, own: bool) -> (Self::Item, bool);
     /// Scans consecutive items of one line in place.
     #[inline(always)]
@@ -402,7 +404,8 @@ pub fn cummin(
     cummax_or_cummin::<false>("cummin", values, indices, input, dim)
 }
 
-/// From the end of a line: what has come up to an item at its own place, nothing elsewhere.
+/// The gradient of a running maximum or minimum, scanned from the end of a line: the sum of the
+/// gradients up to an item that is at its own index, zero elsewhere.
 struct ScatterToSource<T>(PhantomData<T>);
 
 impl<T: Real> Scan for ScatterToSource<T> {

@@ -1,4 +1,4 @@
-//! Words of errors that the two faces spell differently.
+//! Words in error messages that Python and Rust spell differently.
 //!
 //! PyTorch says `torch.float32`, `Float` and `cpu` where a Rust program has `F32` and `Cpu`. A message is written once, with
 //! `format!`; a value in it that has two spellings is a [`Spelled`], which writes both, between marks. [`Text`] keeps the
@@ -14,11 +14,11 @@
 
 use std::fmt::{self, Display};
 
-/// Before PyTorch's spelling.
+/// The mark before PyTorch's spelling.
 const START: char = '\u{FDD0}';
-/// Between the spellings.
+/// The mark between the spellings.
 const MIDDLE: char = '\u{FDD1}';
-/// After Rust's spelling.
+/// The mark after Rust's spelling.
 const END: char = '\u{FDD2}';
 /// What PyTorch writes before the name of a dtype, and Rust does not.
 const PREFIXES: [&str; 3] = ["torch.", "c10::", "at::k"];
@@ -54,7 +54,7 @@ impl<P: Display, R: fmt::Debug> Display for Spelled<P, R> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
     pytorch: String,
-    /// With marks, unless there are none.
+    /// The text with marks, unless it has none.
     marked: Option<Box<str>>,
 }
 

@@ -60,7 +60,8 @@ pub struct UpsampleOptions {
     pub mode: UpsampleMode,
     /// Whether the centres of the outermost elements coincide, rather than their outer edges.
     pub align_corners: bool,
-    /// By how much each dimension is larger, if it is not to be taken from the sizes; outermost first.
+    /// By what factor each dimension is larger, if that is not to be taken from the sizes;
+    /// outermost first.
     pub factors: SmallVec<[Option<f64>; 3]>,
 }
 

@@ -1,9 +1,10 @@
 //! Models of what threads share: loom runs each in every order of steps that its memory model allows.
 //!
-//! The files under test are the library's own, compiled a second time here with loom's atomics, cells and threads in
-//! place of the standard library's (`crate::sync`). What they need of the rest of the library stands in its place here,
-//! small, with the same names (`autograd/graph/stand_in.rs`). Each `models.rs` holds tests of the files beside which it stands;
-//! a failing one says which order of steps broke it. For others this crate is empty.
+//! The files under test are the library's own, compiled a second time here with loom's atomics,
+//! cells and threads in place of the standard library's (`crate::sync`). The parts of the rest of
+//! the library that they need have small stand-ins here, with the same names
+//! (`autograd/graph/stand_in.rs`). Each `models.rs` holds tests of the files beside which it
+//! stands; a failing one says which order of steps broke it. For others this crate is empty.
 #![cfg(test)]
 #![allow(dead_code, reason = "a model needs only some of what a file offers")]
 
@@ -65,7 +66,8 @@ mod parallel {
 
     use std::ops::Range;
 
-    /// As in the library but for few looks: each is one more step to be put in every place.
+    /// As in the library except for the small number of looks: each is one more step to be
+    /// interleaved.
     const SPINS: u32 = 2;
     const YIELDS: u32 = 1;
 

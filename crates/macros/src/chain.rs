@@ -1,8 +1,9 @@
 //! `chain!()`: the trait whose methods are those of `Tensor`, for what is not a tensor yet.
 //!
-//! A trait is declared in one place and the ops in many, so that this macro reads the files of the ops again, with the code
-//! that reads them where they stand: each `#[op]` item that is a method of tensors becomes a method of the trait. Items that
-//! another macro writes are not seen here.
+//! A trait is declared in one place and the ops in many, so that this macro reads the files of the
+//! ops again, with the code that reads them where they are declared: each `#[op]` item that is a
+//! method of tensors becomes a method of the trait. Items that another macro writes are not seen
+//! here.
 
 use crate::family::Family;
 use crate::item::{ItemHome, Op, mangle};
@@ -75,7 +76,7 @@ fn of_item(
     Ok(())
 }
 
-/// The forms that give a new tensor: an expression has nothing to write into.
+/// The forms that return a new tensor: an expression has no tensor to write into.
 fn of_op(op: &Op<'_>) -> syn::Result<TokenStream> {
     let args = &op.schema.args;
     if !has_receiver(args) || op.schema.is_inplace() || op.has("internal") {
@@ -103,7 +104,8 @@ fn of_op(op: &Op<'_>) -> syn::Result<TokenStream> {
     Ok(out)
 }
 
-/// Parameters behind the receiver, the values for the method of `Tensor`, and what makes tensors of operands.
+/// The parameters after the receiver, the values for the method of `Tensor`, and the code that
+/// makes tensors of operands.
 fn parameters(
     args: &[Argument],
     all: bool,

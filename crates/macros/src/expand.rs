@@ -248,7 +248,7 @@ fn last_segment(ty: &syn::Type) -> Option<&syn::PathSegment> {
     }
 }
 
-/// The `meta` of an op of which `result` gives one spec, or several.
+/// The `meta` of an op whose `result` gives one spec or several.
 fn described(is_one: bool, result: &TokenStream) -> TokenStream {
     if is_one {
         return quote!(Some(::pullback::dispatch::Meta::One(|args| {
@@ -477,7 +477,7 @@ fn jvp(op: &Op<'_>) -> Result<TokenStream> {
     )
 }
 
-/// What autocast does with the arguments.
+/// The policy of autocast for the arguments.
 fn autocast(op: &Op<'_>) -> Result<TokenStream> {
     let Some(word) = op.word("autocast") else { return Ok(quote!(None)) };
     match word.text().as_str() {

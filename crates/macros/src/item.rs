@@ -9,7 +9,7 @@ use syn::{
     parse::Parser, spanned::Spanned,
 };
 
-/// Where an item stands.
+/// The crate that an item is in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ItemHome {
     /// In the crate `pullback`: its expansion may name what is private there.
@@ -18,7 +18,8 @@ pub(crate) enum ItemHome {
     Elsewhere,
 }
 
-/// What an item in another crate cannot say, as it stands for functions of the library that are not public.
+/// The words that an item in another crate cannot use, because they name functions of the library
+/// that are not public.
 const LIBRARY_ONLY: [&str; 4] = ["copy_of", "sparse", "sparse_coo", "sparse_csr"];
 
 /// One op as it is written in the source.
@@ -127,7 +128,7 @@ impl<'a> Op<'a> {
         Ok(())
     }
 
-    /// Refuses what only the library's own ops can say.
+    /// Refuses words that only the library's own ops can use.
     fn check_home(&self) -> Result<()> {
         let words = self.words.iter().map(|word| (word.name.clone(), word.span));
         let functions = self.functions.iter().map(|f| (f.ident.to_string(), f.ident.span()));

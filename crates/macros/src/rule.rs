@@ -1,4 +1,4 @@
-//! What a rule's parameters mean, and what a node must therefore save.
+//! The meaning of a rule's parameters, and the values that a node must save for them.
 
 use crate::item::{ItemFunction, Op, mangle, suggestion};
 use proc_macro2::TokenStream;

@@ -1,4 +1,4 @@
-//! Where an item, its kernels and its rules are in the source: what introspection shows of an op.
+//! The positions of an item, its kernels and its rules in the source, which introspection shows.
 
 use crate::item::{ItemFunction, Op, Word};
 use proc_macro2::{Span, TokenStream};

@@ -28,9 +28,10 @@
 //!
 //! # Design
 //!
-//! - A [`Module`] shows its tensors by name, and nothing else: [`derive@Module`] writes that from the fields of a struct. All
-//!   that is done with a model (parameters, state dicts, files, dtypes, devices) is made of this one walk. The names and their
-//!   order are PyTorch's, so that a state dict goes between Python and Rust.
+//! - A [`Module`] shows its tensors by name, and nothing else: [`derive@Module`] derives that from
+//!   the fields of a struct. Everything that is done with a model (parameters, state dicts, files,
+//!   dtypes, devices) uses this one walk. The names and their order are PyTorch's, so that a state
+//!   dict goes between Python and Rust.
 //! - A tensor is a handle with identity: an optimiser holds handles of the parameters, and reading a state dict writes into
 //!   them. So a model is borrowed by nobody while it is trained.
 //! - [`Forward`] is the function of a module of one tensor, for [`nn::Sequential`]; a module of other arguments has a method of
@@ -44,7 +45,7 @@
 //!
 //! Start at [`module`]; then `nn` (layers, losses, initialisers), `optim`, `data`.
 
-// The derive macro writes paths from here.
+// The derive macro writes paths from the crate's root.
 extern crate self as pullback_nn;
 
 pub mod data;
@@ -55,7 +56,8 @@ pub mod optim;
 pub use module::{Forward, Module, StateDict};
 pub use pullback_derive::Module;
 
-/// What most programs use: `use pullback_nn::prelude::*;`. It has the prelude of [`pullback`], too.
+/// The names that most programs use: `use pullback_nn::prelude::*;`. They include the prelude of
+/// [`pullback`].
 pub mod prelude {
     pub use crate::data::{DataLoader, DataLoaderOptions, Dataset, Progress, TensorDataset};
     pub use crate::nn::*;

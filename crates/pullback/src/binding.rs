@@ -1,5 +1,6 @@
-//! What a language binding needs of tensors beyond the public methods: aliases with their own version
-//! counter, memory of somebody else, tensors from loose numbers, questions of the cycle collector.
+//! Functions of tensors that a language binding needs beyond the public methods: aliases with their
+//! own version counter, memory that others own, tensors from numbers, and what a cycle collector
+//! has to know.
 //!
 //! Nothing here records history. Invariant: memory taken from elsewhere is kept alive by its owner.
 
@@ -37,7 +38,7 @@ pub fn begin_watch() {
     interrupt::restart_interval();
 }
 
-/// The error that a panic stands for, if it is an interruption.
+/// The error of a panic that is an interruption.
 ///
 /// # Errors
 /// Any other panic.
@@ -276,7 +277,7 @@ impl Tensor {
         let found = digest::summary(&dense.view_ref(cpu));
         found.ok_or_else(|| Error::runtime("the elements of this tensor do not lie in a row"))
     }
-    /// The memory format that the strides of an image speak for; row-major for what is none.
+    /// The memory format that the strides of an image suggest; row-major for other tensors.
     pub fn suggested_format(&self) -> crate::MemoryFormat {
         match self.ndim() {
             4 if self.is_channels_last() => crate::MemoryFormat::ChannelsLast,
@@ -306,7 +307,7 @@ impl Tensor {
         }
         self.convert_with(dtype, None, device, None, false, format)
     }
-    /// Counts one in-place write that was made past the library, by `name`.
+    /// Counts one in-place write that `name` made without the library.
     pub fn count_write(&self, name: &'static &'static str) {
         self.bump_version(Writer::Inplace(name));
     }

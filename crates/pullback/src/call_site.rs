@@ -34,7 +34,7 @@ pub struct SourceLine {
 impl CallSite {
     /// The call site of calls that neither the program nor a host can name.
     pub const UNKNOWN: CallSite = CallSite(0);
-    /// As [`CallSite::UNKNOWN`], while a guard lives: the host is not asked either.
+    /// As [`CallSite::UNKNOWN`], while a guard lives that also keeps the host from being asked.
     const NOWHERE: CallSite = CallSite(2);
 
     /// The call site as a number, for atomics.
@@ -63,8 +63,8 @@ impl CallSite {
         host().map_or(CallSite::UNKNOWN, |host| CallSite::of_host(host.line()))
     }
 
-    /// Whether this thread runs the inside of an op, a backward, or anything without the binding's lock: then its own word
-    /// says where that was called.
+    /// Whether this thread runs the inside of an op, a backward, or anything without the binding's
+    /// lock: then its own word has the call site.
     pub(crate) fn is_inside() -> bool {
         local().call_site.get() != 0
     }

@@ -1,4 +1,5 @@
-//! Ops of other crates: what an item of [`op`](macro@crate::op) is made of, beside [`dispatch`](crate::dispatch), whose types it fills.
+//! Ops of other crates: the names that an item of [`op`](macro@crate::op) expands to, besides those
+//! of [`dispatch`](crate::dispatch).
 //!
 //! Such an op has all that the library's own have: it is recorded, saves what its rules name, has forms in place and with `out=`
 //! where it says so, goes through forward mode, `vmap`, autocast, the profiler and meta tensors, and its errors name lines.
@@ -48,7 +49,7 @@ pub use pullback_kernels::Iter;
 pub use pullback_kernels::Result as KernelResult;
 pub use pullback_kernels::elementwise::{map, map_real};
 
-/// What results look like: words of `meta`.
+/// The specs of results: words of `meta`.
 pub mod meta {
     pub use crate::ops::classes::meta::{broadcast, float, float_with_numbers, predicate, real};
 }
@@ -61,7 +62,8 @@ pub mod samples {
     };
 }
 
-/// Batching rules: words of `batch`, beside `pointwise`; and what a rule of one's own, `batch(call, ..)`, is given and gives.
+/// Batching rules: words of `batch`, beside `pointwise`; and the types of a rule `batch(call, ..)`
+/// of an op's own.
 pub mod batch {
     pub use crate::dispatch::batch::{BatchedCall, Outcome};
     pub use crate::ops::batch::{along, matrices, reduction};

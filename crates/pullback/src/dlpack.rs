@@ -1,8 +1,9 @@
 //! DLPack: the description of memory that array libraries share, as C has it, and tensors made of it.
 //!
-//! The types are those of version 1.0 of the specification. Who holds a managed tensor calls its deleter exactly once, on any
-//! thread. The language bindings pass these in their own wrappers; two copies of this library in one process (a program and a
-//! library that it loads) pass them as they are, by [`Managed::export`] and [`Managed::import`].
+//! The types are those of version 1.0 of the specification. The holder of a managed tensor calls
+//! its deleter exactly once, on any thread. The language bindings pass these in their own wrappers;
+//! two copies of this library in one process (a program and a library that it loads) pass them as
+//! they are, by [`Managed::export`] and [`Managed::import`].
 //!
 //! Invariant: an exported tensor's memory, sizes and strides stay as long as the deleter was not called.
 
@@ -12,11 +13,11 @@ use crate::{DType, Device, Error, Result, Tensor, binding};
 use std::ffi::c_void;
 use std::ptr::{NonNull, null_mut};
 
-/// Where memory is.
+/// The device that memory is on.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DeviceType {
-    /// The kind: see the constants.
+    /// The kind of the device: see the constants.
     pub kind: i32,
     /// The number among devices of the kind.
     pub id: i32,
@@ -29,20 +30,21 @@ impl DeviceType {
     pub const META: DeviceType = DeviceType { kind: 12, id: 0 };
 }
 
-/// What an element is.
+/// The type of an element.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DataType {
     /// The kind of number.
     pub code: u8,
-    /// Its size.
+    /// The size of a number in bits.
     pub bits: u8,
-    /// How many numbers are an element.
+    /// How many numbers an element consists of.
     pub lanes: u16,
 }
 
 impl DataType {
-    /// That of a dtype. (`bcomplex32` has none: it is taken for `complex32`, so that who exports asks first.)
+    /// The description of a dtype. (`bcomplex32` has none and is described as `complex32`, so that
+    /// exporters have to check for it first.)
     pub fn of(dtype: DType) -> DataType {
         let code = match dtype {
             DType::Bool => 6,
@@ -52,7 +54,7 @@ impl DataType {
             DType::F8E5M2 => 12,
             DType::F8E5M2FNUZ => 13,
             DType::F8E8M0FNU => 14,
-            // Two numbers of four bits are an element.
+            // Two numbers of four bits are one element.
             DType::F4E2M1FNX2 => return DataType { code: 17, bits: 4, lanes: 2 },
             d if d.is_complex() => 5,
             d if d.is_floating_point() => 2,
@@ -73,17 +75,17 @@ impl DataType {
 pub struct RawTensor {
     /// The memory.
     pub data: *mut c_void,
-    /// Where it is.
+    /// The device that the memory is on.
     pub device: DeviceType,
     /// The number of dimensions.
     pub ndim: i32,
-    /// What an element is.
+    /// The type of an element.
     pub dtype: DataType,
-    /// As many sizes.
+    /// The sizes, `ndim` of them.
     pub shape: *mut i64,
-    /// As many strides, in elements; null if the elements lie row by row.
+    /// The strides, `ndim` of them, in elements; null if the elements lie row by row.
     pub strides: *mut i64,
-    /// Where in the memory the first element is.
+    /// The offset of the first element in the memory.
     pub byte_offset: u64,
 }
 
@@ -91,21 +93,21 @@ pub struct RawTensor {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct DlpackVersion {
-    /// Another one has another layout.
+    /// The major number: another one means another layout.
     pub major: u32,
-    /// Another one has further words.
+    /// The minor number: another one means further fields.
     pub minor: u32,
 }
 
-/// `DLManagedTensorVersioned`: elements, and how to say that they are not needed any more.
+/// `DLManagedTensorVersioned`: elements, and the function that releases them.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Managed {
     /// The version of the specification that it follows.
     pub version: DlpackVersion,
-    /// The producer's own.
+    /// Data of the producer.
     pub context: *mut c_void,
-    /// To be called once with the tensor.
+    /// The function that is called once with this tensor to release it.
     pub deleter: Option<unsafe extern "C" fn(*mut Managed)>,
     /// [`Managed::READ_ONLY`], [`Managed::IS_COPIED`].
     pub flags: u64,
@@ -120,8 +122,9 @@ struct ExportContext {
     strides: Vec<i64>,
 }
 
-/// The description of a tensor's memory for a consumer, and what keeps the memory, for [`forget`]. Who only reads a lazy clone is
-/// given another one, which is never written: what there is now stays there.
+/// The description of a tensor's memory for a consumer, and what keeps the memory, for [`forget`].
+/// A consumer that only reads a lazy clone is given another one, which is never written to, so that
+/// its elements stay as they are now.
 ///
 /// # Errors
 /// Out of memory.
@@ -163,7 +166,7 @@ pub unsafe fn forget(context: *mut c_void) {
 /// The sizes, strides and dtype of a description.
 ///
 /// # Errors
-/// `ValueError` for what no tensor can have.
+/// `ValueError` for values that no tensor can have.
 ///
 /// # Safety
 /// Sizes and strides are null or have as many numbers as there are dimensions.
@@ -267,7 +270,7 @@ impl Managed {
     /// this fails.
     ///
     /// # Errors
-    /// `ValueError` and `RuntimeError` for what no tensor can show.
+    /// `ValueError` and `RuntimeError` for geometries that no tensor can have.
     ///
     /// # Safety
     /// It is a managed tensor of this version by the specification, which the caller holds and gives away.

@@ -97,7 +97,8 @@ impl Error {
     pub(crate) fn marked(&self) -> &str {
         self.0.message.marked()
     }
-    /// The error that `say` returns instead, unless memory is missing, which is no fault of the arguments.
+    /// The error that `say` returns in place of this one; this one itself if memory is missing,
+    /// which is no fault of the arguments.
     pub(crate) fn explained(self, say: impl FnOnce() -> Error) -> Self {
         if self.kind() == ErrorKind::OutOfMemory { self } else { say() }
     }

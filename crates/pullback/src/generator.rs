@@ -118,7 +118,8 @@ impl Generator {
     }
 }
 
-/// A recording knows of numbers that ops draw, and of nothing else that happens to a generator.
+/// Refuses to record this: a recording knows of numbers that ops draw, and of no other change of a
+/// generator.
 fn refuse_recording() {
     if watch::is_any() {
         watch::refuse(|| "the state of a random number generator is read or set".into());

@@ -1,9 +1,11 @@
-//! The language that a program is written in, where that is not Rust: what the library asks of its binding.
+//! The host: the binding of a program that is not written in Rust, and the functions that the
+//! library calls in it.
 //!
-//! A binding implements [`Host`] once and says so before the first call ([`set_host`]); a Rust program has none, and then
-//! nobody is asked. This is the only way by which the library calls into a binding that it does not know (`cargo xtask tidy`
-//! refuses functions that are set at run time elsewhere); the kernels, a crate below, are told by [`set_host`] whom to ask
-//! about interrupts. Invariant: a host is set once and stays.
+//! A binding implements [`Host`] and registers it before the first call ([`set_host`]); a Rust
+//! program has no host. This is the only way by which the library calls into a binding that it does
+//! not know (`cargo xtask tidy` refuses functions that are set at run time elsewhere); the kernels,
+//! a crate below, are told by [`set_host`] whom to ask about interrupts. Invariant: a host is set
+//! once and stays.
 
 use crate::autograd::anomaly::AnomalyRecorder;
 use crate::call_site::SourceLine;
@@ -11,7 +13,7 @@ use crate::{Result, Tensor};
 use std::mem::ManuallyDrop;
 use std::sync::OnceLock;
 
-/// What a binding knows and the library does not.
+/// The functions of a binding that the library calls.
 pub trait Host: Sync {
     /// A number for the line that the program is at on this thread, less than 2^63; 0 if that is not known, or if this
     /// thread does not run the program.
@@ -21,7 +23,8 @@ pub trait Host: Sync {
     fn call_stack(&self) -> Vec<u64>;
     /// The line that a number stands for, if that is still known.
     fn source_line(&self, line: u64) -> Option<SourceLine>;
-    /// Asked in the middle of long calls, on every thread that has no check of its own (`crate::interrupt`).
+    /// Called in the middle of long calls, on every thread that has no check of its own
+    /// (`crate::interrupt`).
     ///
     /// # Errors
     /// An error gives the call up. It may be given only on a thread whose call into the library ends at a boundary that knows
@@ -30,7 +33,7 @@ pub trait Host: Sync {
     /// Captures what the host keeps for this thread. Where a backward goes on in another thread, that thread calls the closure
     /// first.
     fn thread_state(&self) -> Box<dyn FnOnce() + Send>;
-    /// Who keeps where nodes were made, in anomaly mode.
+    /// The recorder of the places where nodes were made, in anomaly mode.
     fn anomaly_recorder(&self) -> &dyn AnomalyRecorder;
     /// Called when the last handle goes of a tensor that keeps its host's object alive ([`Tensor::set_owns_python`]): the object,
     /// which the program may still use, has the tensor from now on, by [`Tensor::revive`].

@@ -1,9 +1,10 @@
 //! Leaving a computation before its end: for a deadline, a signal, a caller who no longer wants the result.
 //!
-//! [`watch`] runs some work and asks a check every so often whether it is to go on. The question is asked in the middle of
-//! kernels that run long, and between the nodes of a backward. What a given-up op was making is dropped; what it wrote in
-//! place stays partly written, and its version counts as written. Where the Python face is in charge the check is whether a
-//! signal arrived ([`crate::host`]).
+//! [`watch`] runs some work and calls a check at intervals, which decides whether the work
+//! continues: in the middle of kernels that run long, and between the nodes of a backward. The
+//! results of an interrupted op are dropped; what it wrote in place stays partly written, and its
+//! version counts as written. In a Python program the check is whether a signal has arrived
+//! ([`crate::host`]).
 
 use crate::{Error, Result};
 use pullback_kernels::interrupt::{self, Reason};
@@ -15,18 +16,18 @@ pub(crate) use interrupt::{
     WorkCounter, check_every, chunks, receive, with_stop_flag, without_interrupts,
 };
 
-/// Goes on unless the work of this thread is to be given up: then it unwinds to the [`watch`] around it. The library's own
-/// ops do this; a long computation of one's own may do it too.
+/// Returns, unless the work of this thread is to be interrupted: then it unwinds to the [`watch`]
+/// around it. The library's own ops call this; a program's own long computations may call it too.
 #[inline(always)]
 pub fn check() {
     interrupt::check();
 }
 
-/// Runs `work` and asks `check` about every `interval` ([`INTERVAL`] is a good one), on this thread and in the middle of its
-/// ops, whether it is to be given up.
+/// Runs `work` and calls `check` about every `interval` ([`INTERVAL`] is a good one), on this
+/// thread and in the middle of its ops; if `check` fails, the work is interrupted.
 ///
 /// # Errors
-/// What `check` gave, else what `work` gives.
+/// The error of `check`, else that of `work`.
 ///
 /// # Examples
 /// ```
@@ -61,7 +62,7 @@ pub(crate) fn caught<R>(work: impl FnOnce() -> Result<R>) -> Result<R> {
     interrupt::catch(work).unwrap_or_else(|reason| Err(error_of(reason)))
 }
 
-/// An error as a reason to give work up.
+/// An error as a reason for an interruption.
 pub(crate) fn boxed(error: Error) -> Reason {
     Box::new(error)
 }

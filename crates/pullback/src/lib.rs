@@ -47,7 +47,7 @@ mod pages {
     struct Crate;
 }
 
-// The macro writes paths from the crate's root; these names are what they mean.
+// The macro writes paths from the crate's root; these names are what the paths resolve to.
 extern crate self as pullback;
 
 pub mod autograd;
@@ -88,7 +88,7 @@ pub use tensor::{current_device, device_count, set_current_device, simulate_devi
 pub(crate) use warning::warn;
 pub use warning::{is_warn_always, set_warn_always, set_warning_handler, take_warnings};
 
-/// What most programs use: `use pullback::prelude::*;`.
+/// The names that most programs use: `use pullback::prelude::*;`.
 pub mod prelude {
     pub use crate::{Chain, DType, Device, Result, Tensor, no_grad};
 }

@@ -1,4 +1,5 @@
-//! What each thread has for itself and every op touches: its modes, its node counters, its pool of memory.
+//! The state of each thread that every op accesses: its modes, its node counters, its pool of
+//! memory.
 //!
 //! A thread-local variable of a shared library is found through a call (the general dynamic model of ELF), which
 //! took 2 to 3 % of a recorded op. With the feature `static-tls`, where this crate knows how (Linux on x86-64), the few
@@ -20,7 +21,7 @@ pub(crate) struct Local {
     pub(crate) next_node: Cell<u64>,
     /// The thread's pool; null before it has one and after it ended.
     pub(crate) pool: Cell<*mut Pool>,
-    /// For whom the thread works, if that is known (see [`crate::call_site`]).
+    /// The call site that the thread works for, if that is known (see [`crate::call_site`]).
     pub(crate) call_site: Cell<u64>,
     /// The thread's number, from 1 on; 0 until it is asked for.
     pub(crate) thread: Cell<u32>,

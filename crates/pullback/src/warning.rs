@@ -1,5 +1,5 @@
-//! Warnings: what the library has to say that is no error. They go to a handler (the Python face makes
-//! Python warnings of them); without one they are kept for [`take_warnings`].
+//! Warnings. They go to a handler (the Python binding makes Python warnings of them); without one
+//! they are kept for [`take_warnings`].
 
 use pullback_kernels::spelling::Text;
 use std::cell::RefCell;
@@ -34,7 +34,7 @@ pub fn take_warnings() -> Vec<String> {
 }
 
 thread_local! {
-    /// The warnings of a thread that works for another one, which gives them.
+    /// The warnings of a thread that works for another one, which sends them to the handler.
     static WITHHELD: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 
@@ -47,7 +47,8 @@ pub(crate) fn withheld() -> Vec<String> {
     WITHHELD.with(|kept| kept.borrow_mut().as_mut().map(std::mem::take).unwrap_or_default())
 }
 
-/// The result of `work`, and the warnings that this thread would have given meanwhile, for the thread that gives them.
+/// The result of `work`, and the warnings that this thread would have sent meanwhile, for the
+/// thread that sends them.
 pub(crate) fn collected<R>(work: impl FnOnce() -> R) -> (R, Vec<String>) {
     struct RestoredWarnings(Option<Vec<String>>);
     impl Drop for RestoredWarnings {

@@ -1,8 +1,9 @@
-//! The allocator of this module: mimalloc, and where that does not do, the C library.
+//! The allocator of this module: mimalloc, and the C library where mimalloc does not suffice.
 //!
-//! mimalloc maps memory without asking the kernel to account for it: it grants terabytes that are not there, and the process is
-//! killed at the first writes. What is so large is asked of the C library instead, which says at once that there is none.
-//! (`pullback` does the same for the memory of tensors.)
+//! mimalloc maps memory without asking the kernel to account for it: it grants terabytes that are
+//! not there, and the process is killed at the first writes. Such large blocks are requested from
+//! the C library instead, which fails at once if there is no memory. (`pullback` does the same for
+//! the memory of tensors.)
 //!
 //! And mimalloc takes memory for small objects by tens of mebibytes. Where that much is not to be had any more, requests that
 //! become errors are refused, and those that would end the process go to the C library, which takes what is left page by
@@ -16,10 +17,11 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// See the module.
+/// The allocator that the module's comment describes.
 pub(crate) struct Accounted;
 
-/// Whether the C library has given memory for something small. (Whoever frees that was given it by somebody who saw this.)
+/// Whether the C library has given memory for a small block. (A thread that frees such a block got
+/// it from a thread that had seen this flag set.)
 static HELPED: AtomicBool = AtomicBool::new(false);
 
 /// Whether the C library gave this memory.

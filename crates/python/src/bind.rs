@@ -1,9 +1,9 @@
-//! From a Python call to an op: which overload, which argument, which form.
+//! From a Python call to an op: choosing the overload, binding the arguments, choosing the form.
 //!
 //! A [`OpFunction`] is all overloads of one name. A call first tries the quick way: exact types by
-//! position or interned keyword, overload by overload; whatever it is unsure of goes to the schema
-//! crate's binder, which knows every rule and every error text. Nothing here names an op.
-//! Start at [`OpFunction::call`].
+//! position or interned keyword, overload by overload; calls that it cannot decide go to the schema
+//! crate's binder, which knows every rule and every error text. Nothing here names an op. Start at
+//! [`OpFunction::call`].
 
 use crate::convert::{Arena, GivenValue, convert, quick};
 use crate::function_mode;
@@ -23,7 +23,7 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
-/// Which form of its ops a function calls.
+/// The form of its ops that a function calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum CallKind {
     /// The functional form, with `out=` where there is one.
@@ -67,9 +67,9 @@ pub(crate) struct CallPlan {
     pub(crate) fields: Option<(String, Vec<String>)>,
     pub(crate) outs: usize,
     pub(crate) returns_nothing: bool,
-    /// The list that it writes to, and nothing else, is what it returns.
+    /// Whether the op writes to a list and has no results; the function returns that list.
     pub(crate) returns_list: bool,
-    /// For an old order of arguments: whether its warning was given.
+    /// For an old order of arguments: whether its warning was sent.
     deprecated: Option<AtomicBool>,
 }
 
@@ -80,7 +80,8 @@ pub(crate) struct Param {
     pub(crate) required: bool,
     pub(crate) allows_none: bool,
     keyword_only: bool,
-    /// A number here becomes a tensor: the op itself takes tensors only.
+    /// Whether a number for this parameter becomes a tensor, because the op itself takes tensors
+    /// only.
     pub(crate) wraps: bool,
     /// The interned name; keywords of a call are usually this very object.
     name: Py<PyAny>,
@@ -97,11 +98,11 @@ pub(crate) struct Extras {
 /// The op's arguments; made once per call and filled in place.
 pub(crate) type ArgVec<'a> = SmallVec<[Arg<'a>; 12]>;
 
-/// What the quick way says of one overload.
+/// The result of the quick way for one overload.
 enum Quick {
     /// The arguments are bound.
     Bound,
-    /// Certainly not this one.
+    /// The call is certainly not one of this overload.
     No,
     /// The whole binder must decide.
     Unsure,
@@ -125,7 +126,7 @@ impl OpFunction {
         self.overloads.get_or_init(|| Overloads::new(py, self))
     }
 
-    /// The signatures and what the first op says of itself.
+    /// The signatures and the doc text of the first op.
     pub(crate) fn documentation(&self) -> String {
         Python::attach(|py| {
             let signatures = &self.overloads(py).signatures;
@@ -221,7 +222,8 @@ impl OpFunction {
         }
     }
 
-    /// What is wrong with an old order of arguments, and those to use instead.
+    /// The text of the warning: what is wrong with an old order of arguments, and which ones
+    /// replace them.
     #[cold]
     fn old_form_text(&self, overloads: &Overloads, plan: &CallPlan) -> String {
         let name = &self.name;
@@ -250,7 +252,8 @@ impl OpFunction {
         })
     }
 
-    /// Has the whole binder choose the overload and convert the arguments, with its errors, and goes on with these.
+    /// Calls the whole binder, which chooses the overload and converts the arguments or raises its
+    /// errors, and continues with these.
     fn bound<R>(
         &self,
         py: Python<'_>,
@@ -301,7 +304,7 @@ impl OpFunction {
                     continue;
                 }
                 Slot::Absent => {
-                    // `None` that was said is not the default where `None` is a value of its own.
+                    // An explicit `None` is not the default where `None` is a value of its own.
                     let said = positional.get(index).as_ref().is_some_and(|_| !param.keyword_only)
                         || keywords.iter().any(|(name, _)| *name == parameter.name);
                     if said
@@ -320,7 +323,7 @@ impl OpFunction {
     }
 }
 
-/// The list that was given first, in the place of the nothing that the op gave.
+/// The result is the list that was given first, because the op itself returns nothing.
 fn given_list(plan: &CallPlan, args: Args<'_>, reply: Reply) -> Reply {
     let nothing = reply?;
     let first = plan.params[0].name.as_ptr();
@@ -471,11 +474,11 @@ fn is_exact_int(object: *mut PyObject) -> bool {
     unsafe { ffi::PyLong_CheckExact(object) != 0 }
 }
 
-/// One way Python may call an op: the schema as shown, and whether it is shown at all.
+/// One way in which Python may call an op: the schema as shown, and whether it is shown at all.
 struct Variant {
     schema: Schema,
     hidden: bool,
-    /// Whether it is of long ago, and warned of.
+    /// Whether the form is an old one, which is warned of.
     deprecated: bool,
 }
 
@@ -663,7 +666,7 @@ fn out_schema(op: &OpDef, schema: &Schema) -> Schema {
     schema
 }
 
-/// The schema's own default. Functions live forever, so what it holds may too.
+/// The schema's own default. Functions are never freed, so that what it holds may live as long.
 fn default_arg(arg: &Argument) -> Arg<'static> {
     use pullback::Scalar;
     let is_list = arg.ty.list.is_some();

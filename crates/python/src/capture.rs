@@ -1,4 +1,4 @@
-//! Recorded steps as Python objects: what `pullback.capture` is made of.
+//! Recorded steps as Python objects, for `pullback.capture`.
 //!
 //! Python keeps the trees of arguments and results, and what it guards itself; here are lists of tensors.
 
@@ -87,7 +87,7 @@ impl ProgramObject {
         }
         Ok(Some(list))
     }
-    /// What keeps the program from being replayed with these arguments now.
+    /// The reason why the program cannot be replayed with these arguments now.
     fn obstacle(&self, inputs: Vec<Bound<'_, PyAny>>) -> PyResult<Option<String>> {
         Ok(self.0.obstacle(&tensors(&inputs)?))
     }

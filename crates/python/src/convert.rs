@@ -32,7 +32,7 @@ pub(crate) struct Arena<'py> {
     rest: RefCell<Vec<Box<Rest<'py>>>>,
 }
 
-/// What is rarely needed.
+/// Data of a call that few calls have.
 enum Rest<'py> {
     Tensor(Tensor),
     Dims(Dims),
@@ -53,7 +53,7 @@ pub(crate) struct Borrowed {
 }
 
 impl Borrowed {
-    /// One more.
+    /// Appends one tensor.
     ///
     /// # Safety
     /// `object` is a tensor.
@@ -265,7 +265,7 @@ pub(crate) fn quick<'a>(
                     return Ok(Some(Arg::Tensor(tensor_of(object))));
                 }
                 match exact_scalar(py, object) {
-                    // The library makes a tensor of it where it needs one.
+                    // The library makes a tensor of a number where it needs one.
                     Some(value) if numbers => Ok(Some(Arg::Scalar(value))),
                     Some(_) => Ok(None),
                     None if is_tensor(object) && !overrides(object) => {
@@ -276,7 +276,7 @@ pub(crate) fn quick<'a>(
             }
             Base::Scalar => match exact_scalar(py, object) {
                 Some(value) => Ok(Some(Arg::Scalar(value))),
-                // Lists, where another overload takes some.
+                // A list, where another overload takes lists.
                 None if items(object).is_some() => Ok(None),
                 None => Err(()),
             },
@@ -297,7 +297,7 @@ pub(crate) fn quick<'a>(
             }
             Base::ScalarType => match as_dtype(&Bound::from_borrowed_ptr(py, object)) {
                 Some(dtype) => Ok(Some(Arg::DType(dtype))),
-                // Sizes, where another overload takes some.
+                // A size, where another overload takes sizes.
                 None if items(object).is_some() || ffi::PyLong_CheckExact(object) != 0 => Ok(None),
                 None => Err(()),
             },

@@ -1,9 +1,9 @@
-//! Simulated CUDA devices, as functions: what `pullback.cuda` is made of.
+//! Functions of simulated CUDA devices, for `pullback.cuda`.
 
 use crate::error::raise;
 use pyo3::prelude::*;
 
-/// Lets main memory stand for so many CUDA devices, from now on.
+/// Makes main memory stand for this number of CUDA devices, from now on.
 #[pyfunction]
 fn _cuda_simulate(count: u8) {
     pullback::simulate_devices(count);

@@ -93,7 +93,7 @@ fn _len_torch_dispatch_stack() -> usize {
     dispatch_mode::depth()
 }
 
-/// Says how many modes of this thread only watch the ops; returns the previous number.
+/// Sets the number of this thread's modes that only watch the ops; returns the previous number.
 #[pyfunction]
 fn _set_torch_dispatch_watchers(count: usize) -> usize {
     dispatch_mode::set_watchers(count)

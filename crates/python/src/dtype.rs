@@ -31,7 +31,7 @@ pub(crate) struct PyMemoryFormat(pub(crate) MemoryFormat);
 #[pyclass(name = "device", module = "torch", frozen)]
 pub(crate) struct PyDevice {
     pub(crate) device: Device,
-    /// Whether an index was said: `device('cpu')` and `device('cpu:0')` are printed differently.
+    /// Whether the index was given: `device('cpu')` and `device('cpu:0')` are printed differently.
     index: Option<u8>,
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn dtype_object(py: Python<'_>, dtype: DType) -> Bound<'_, PyAny> {
     // SAFETY: a live object, made at import.
     unsafe { Bound::from_borrowed_ptr(py, shared_dtype(dtype)) }
 }
-/// The dtype's object, for who need not count it: it lives as long as the process.
+/// The dtype's object as a borrowed reference: it lives as long as the process.
 #[inline(always)]
 pub(crate) fn shared_dtype(dtype: DType) -> *mut PyObject {
     DTYPES[dtype as usize].load(Relaxed)

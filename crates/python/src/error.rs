@@ -46,14 +46,14 @@ pub(crate) fn raise(error: Error) -> PyErr {
     }
 }
 
-/// The exception for missing memory, which says in a note what holds how much.
+/// The exception for missing memory, with a note that lists the largest holders of memory.
 #[cold]
 fn out_of_memory(message: String) -> PyErr {
     let error = OutOfMemoryError::new_err(message);
     Python::attach(|py| explain(py, error, "note_memory", &[]))
 }
 
-/// The Python exception for work areas that there is no memory for.
+/// The Python exception for working memory that could not be allocated.
 #[cold]
 pub(crate) fn refused(error: impl Into<Error>) -> PyErr {
     raise(error.into())
@@ -61,8 +61,9 @@ pub(crate) fn refused(error: impl Into<Error>) -> PyErr {
 
 /// The library error that carries a Python exception untouched.
 ///
-/// What the binding itself found wrong becomes an error of the library's again, which says more when it comes from a
-/// backward: such an exception never went through Python code, so it has no traceback, and is of one of our classes.
+/// The library's error for an exception that the binding itself raised, so that a backward can add
+/// the lines of the program to it. Such an exception never went through Python code: it has no
+/// traceback, and is of one of the binding's classes.
 #[cold]
 pub(crate) fn carry(error: PyErr) -> Error {
     Python::attach(|py| {
@@ -94,7 +95,7 @@ fn own_error(py: Python<'_>, error: &PyErr) -> Option<Error> {
     Some(make(text))
 }
 
-/// Notes on an exception of Python code the line that made the node it was raised for.
+/// Adds a note to an exception of Python code: the line that made the node in which it was raised.
 #[cold]
 pub(crate) fn note(py: Python<'_>, error: PyErr, node: &Node) -> PyErr {
     if error.traceback(py).is_some()

@@ -1,7 +1,8 @@
-//! What an exception says besides its text, in notes: modules, arguments, memory.
+//! Notes that are added to exceptions: modules, arguments, memory.
 //!
-//! Everything here runs once an error is on its way, never before, and leaves class and text as they are. The package's
-//! `_blame.py` writes most of it; what goes wrong there is not heard of, because the first error is the one that counts.
+//! Everything here runs once an error is on its way, never before, and leaves class and text as
+//! they are. The package's `_blame.py` writes most of it; errors in that module are ignored,
+//! because the first error is the one that counts.
 
 use crate::bind::CallPlan;
 use crate::error::raise;
@@ -12,7 +13,7 @@ use pullback_schema::similar::closest;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-/// Lets `function` of `_blame.py` add its notes to an exception.
+/// Calls `function` of `_blame.py` to add its notes to an exception.
 #[cold]
 pub(crate) fn explain<'py>(
     py: Python<'py>,

@@ -1,6 +1,6 @@
 //! Ops of libraries in Rust, which bring their own copy of the library: see the crate `pullback-extension`.
 //!
-//! `python/pullback/_extension_ops.py` makes ops of `torch.library` of what is here.
+//! `python/pullback/_extension_ops.py` makes ops of `torch.library` of these classes.
 
 use crate::error::raise;
 use crate::lock::without_lock;
@@ -27,7 +27,7 @@ impl PyExtension {
         // SAFETY: what a library's function gave, which was loaded by `ctypes` and stays so.
         Ok(PyExtension(unsafe { Extension::new(table) }.map_err(raise)?))
     }
-    /// The signature of each op with its namespace, and what is said of it.
+    /// The signature of each op with its namespace, and its doc text.
     fn ops(&self) -> PyResult<Vec<(String, String)>> {
         (0..self.0.count()).map(|op| self.0.describe(op).map_err(raise)).collect()
     }
@@ -95,15 +95,15 @@ impl PyProgram {
 
 #[pymethods]
 impl PyProgram {
-    /// The gradients of the inputs that are marked.
+    /// The gradients with respect to the marked inputs.
     fn vjp(&self, marks: Vec<bool>) -> PyProgram {
         self.then(Step::Vjp(marks))
     }
-    /// The tangents of the results, by the inputs that are marked.
+    /// The tangents of the results for tangents of the marked inputs.
     fn jvp(&self, marks: Vec<bool>) -> PyProgram {
         self.then(Step::Jvp(marks))
     }
-    /// Each example of a batch, by the dimensions of the inputs.
+    /// The results for each example of a batch, by the dimensions of the inputs.
     fn vmap(&self, dims: Vec<Option<i64>>) -> PyProgram {
         self.then(Step::Vmap(dims))
     }

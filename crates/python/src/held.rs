@@ -1,4 +1,5 @@
-//! A Python object held by the library: given back at once, on whatever thread the last holder lets go.
+//! A Python object held by the library: released at once, on whatever thread its last holder drops
+//! it.
 //!
 //! PyO3 postpones the release where it does not know that the interpreter is attached; graphs and
 //! their contexts must die with their last reference instead.
@@ -18,7 +19,7 @@ impl<T> Held<T> {
 }
 
 impl<T> Held<T> {
-    /// Lets it keep memory alive.
+    /// Converts it to a keeper of memory.
     pub(crate) fn into_keeper(self) -> Keeper {
         unsafe fn release(object: *mut ()) {
             let _ = Python::try_attach(|py| {
@@ -41,7 +42,7 @@ impl<T> Deref for Held<T> {
 
 impl<T> Drop for Held<T> {
     fn drop(&mut self) {
-        // Without an interpreter there is nothing to give back to.
+        // Without an interpreter the reference cannot be given back.
         let _ = Python::try_attach(|_| {
             // SAFETY: dropped here and never used again.
             unsafe { ManuallyDrop::drop(&mut self.0) }

@@ -1,6 +1,6 @@
 //! The interpreter as the library's host: all that the library calls in the binding, in one value.
 //!
-//! Each answer is that of the module of its subject; here they are only put together. Invariant: the host is set when the
+//! Each function is implemented by the module of its subject. Invariant: the host is set when the
 //! extension is loaded, before a tensor is made.
 
 use crate::autograd::anomaly::Stacks;

@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 
 type Indices = SmallVec<[Index; 4]>;
 
-/// Sequences shorter than this with an index object in them are tuples in disguise.
+/// Sequences shorter than this with an index object in them are treated as tuples.
 const TREAT_AS_TUPLE: usize = 32;
 
 fn bound_of(value: *mut PyObject, py: Python<'_>) -> PyResult<Option<i64>> {
@@ -113,7 +113,7 @@ fn one(object: &Bound<'_, PyAny>) -> PyResult<Index> {
     Err(invalid(object))
 }
 
-/// A dictionary or the like: what has items, but no order.
+/// Whether an object is a dictionary or similar: it has items, but no order.
 fn is_mapping(object: &Bound<'_, PyAny>) -> bool {
     // SAFETY: a live object.
     unsafe { ffi::PySequence_Check(object.as_ptr()) == 0 }
@@ -128,7 +128,7 @@ fn sequence(object: &Bound<'_, PyAny>) -> PyResult<Index> {
     Ok(Index::Tensor(tensor))
 }
 
-/// Whether a list stands for a tuple: short, with something in it that is no number.
+/// Whether a list is treated as a tuple: it is short and has an item that is no number.
 fn is_tuple_in_disguise(list: &[*mut PyObject], py: Python<'_>) -> bool {
     list.len() < TREAT_AS_TUPLE
         && list.iter().any(|&item| {
@@ -202,7 +202,7 @@ pub(crate) fn set(
     result.map_err(raise)
 }
 
-/// What is assigned, as a tensor.
+/// The assigned value as a tensor.
 fn assigned(target: &Tensor, value: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     if let Some(tensor) = as_tensor(value) {
         return Ok(tensor.clone());
@@ -231,7 +231,7 @@ fn assigned(target: &Tensor, value: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 
 /// A number as the target's elements hold it.
 fn number_for(target: &Tensor, number: Scalar) -> PyResult<Tensor> {
-    // Numbers come to halves by way of floats, beyond their range as infinity.
+    // Numbers become halves by way of floats, and infinity beyond their range.
     let through = match target.dtype() {
         DType::F16 | DType::BF16 => DType::F32,
         dtype => dtype,

@@ -1,9 +1,10 @@
 //! Signals in the middle of long calls: Ctrl-C reaches a kernel, and a backward between its nodes.
 //!
-//! The library asks [`check`] about ten times a second. Python runs handlers of signals on the main thread only, so every
-//! other thread says at once that there is nothing. An exception that a handler raises gives the call up; it travels as the
-//! payload of an unwinding to the function that Python called, which raises it. Functions that PyO3 wraps, which would show
-//! an unwinding as a `PanicException`, run what may take long in [`computing`].
+//! The library asks [`check`] about ten times a second. Python runs handlers of signals on the main
+//! thread only, so on every other thread the check returns at once. An exception that a handler
+//! raises interrupts the call; it travels as the payload of an unwinding to the function that
+//! Python called, which raises it. Functions that PyO3 wraps, which would show an unwinding as a
+//! `PanicException`, run what may take long in [`computing`].
 
 use crate::error::{carry, raise};
 use crate::lock::inside_of_op;
@@ -21,7 +22,7 @@ unsafe extern "C" {
     fn PyThread_get_thread_ident() -> c_ulong;
 }
 
-/// The main thread, as `threading` counts.
+/// The number of the main thread, as `threading` counts.
 static MAIN: AtomicU64 = AtomicU64::new(0);
 
 fn this_thread() -> u64 {
@@ -29,7 +30,8 @@ fn this_thread() -> u64 {
     unsafe { PyThread_get_thread_ident() }
 }
 
-/// Lets the handlers of signals run that have arrived; what one raises gives up what this thread computes.
+/// Runs the handlers of signals that have arrived; an exception of one interrupts what this thread
+/// computes.
 pub(crate) fn check() -> pullback::Result<()> {
     if this_thread() != MAIN.load(Relaxed) {
         return Ok(());

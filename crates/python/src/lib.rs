@@ -1,4 +1,4 @@
-//! The Python face of pullback: the extension module `pullback._C`.
+//! The Python binding of pullback: the extension module `pullback._C`.
 //!
 //! `raw` holds what needs CPython's type slots (the tensor class, the callables of ops, `Size`);
 //! everything else is ordinary PyO3. `bind` and `convert` take a call to an op, `registry` makes the

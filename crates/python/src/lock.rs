@@ -1,4 +1,5 @@
-//! The interpreter lock, and what can be said of the library by it.
+//! The interpreter lock, and what its holder can conclude about other threads inside of the
+//! library.
 //!
 //! Calls into the library either hold the lock or are counted while they run without it. So a thread that holds
 //! it and sees none counted but its own knows that no other one is inside: then memory that tensors no longer show
@@ -14,9 +15,10 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Calls that run without the lock, or wait inside of the library for Python.
+/// The number of calls that run without the lock, or wait inside of the library for Python.
 static AWAY: AtomicUsize = AtomicUsize::new(0);
-/// Threads that are about to fork: until they have, no other one goes away.
+/// The number of threads that are about to fork: until they have, no other thread may leave the
+/// lock for the library.
 static FORKING: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
@@ -40,7 +42,8 @@ impl Drop for Away {
     }
 }
 
-/// Runs `call`, which takes long, without the lock: for the line that the program is at now.
+/// Runs `call`, which takes long, without the lock; its call site is the line that the program is
+/// at now.
 pub(crate) fn without_lock<R: Send>(py: Python<'_>, call: impl FnOnce() -> R + Send) -> R {
     if FORKING.load(Ordering::Relaxed) != 0 && OWN.get() == 0 {
         wait_for_fork(py);
@@ -55,7 +58,8 @@ pub(crate) fn without_lock<R: Send>(py: Python<'_>, call: impl FnOnce() -> R + S
     result
 }
 
-/// Runs Python code for the library, on a thread that may not have the lock: what it calls is called by its own lines.
+/// Runs Python code for the library, on a thread that may not have the lock; calls of this code
+/// have call sites of their own.
 pub(crate) fn in_python<R>(call: impl FnOnce(Python<'_>) -> R) -> R {
     Python::attach(|py| {
         let _scope = Scope::of_host();
@@ -69,8 +73,8 @@ pub(crate) fn inside_of_op<R>(call: impl FnOnce() -> R) -> R {
     call()
 }
 
-/// Frees memory that tensors no longer show, unless another thread may be reading it: then whoever comes back
-/// last does it. To be called with the lock, where no address of elements is held.
+/// Frees memory that tensors no longer show, unless another thread may be reading it: then the last
+/// thread that returns does it. To be called with the lock, where no address of elements is held.
 #[inline]
 pub(crate) fn give_back() {
     if replaced::is_any() && AWAY.load(Ordering::Acquire) == 0 {
@@ -85,9 +89,9 @@ pub(crate) fn is_alone() -> bool {
     AWAY.load(Ordering::Acquire) == 0
 }
 
-/// How long to wait between two looks at what other threads do.
+/// The interval between two checks of other threads.
 const PAUSE: Duration = Duration::from_micros(50);
-/// How long a fork waits for other threads to come back.
+/// The longest time that a fork waits for other threads to return.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[cold]
@@ -112,13 +116,13 @@ fn _before_fork(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Lets the parent's threads go on.
+/// Lets the parent's threads continue.
 #[pyfunction]
 fn _after_fork_in_parent() {
     FORKING.fetch_sub(1, Ordering::AcqRel);
 }
 
-/// In the child there is nobody else.
+/// In the child there is no other thread.
 #[pyfunction]
 fn _after_fork_in_child() {
     AWAY.store(OWN.get(), Ordering::Release);

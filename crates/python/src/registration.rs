@@ -1,5 +1,6 @@
-//! What is registered for ops, as PyTorch's `torch._C._dispatch_*` show it: names, kernels and rules by dispatch key, the keys of a
-//! tensor. Of ops that a program defines, Python knows (`pullback.library`).
+//! Registrations of ops, as PyTorch's `torch._C._dispatch_*` functions show them: names, kernels
+//! and rules by dispatch key, the keys of a tensor. Of ops that a program defines, Python knows
+//! (`pullback.library`).
 
 use crate::convert::type_name;
 use crate::raw::object::as_tensor;
@@ -137,7 +138,7 @@ struct DispatchKeySet(Vec<&'static str>);
 
 #[pymethods]
 impl DispatchKeySet {
-    /// Whether it has a key, given by its name.
+    /// Whether the set has a key, given by its name.
     fn has(&self, key: &str) -> bool {
         self.0.contains(&key)
     }

@@ -173,7 +173,7 @@ fn stub_of(signature: &Signature, plan: &CallPlan) -> Vec<String> {
     stubs
 }
 
-/// What the generators of stubs and pages need of every op, as plain Python data.
+/// Data of every op for the generators of stubs and pages, as plain Python objects.
 #[pyfunction]
 fn _describe_ops(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     let list = PyList::empty(py);

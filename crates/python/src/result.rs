@@ -1,4 +1,4 @@
-//! Running a bound call and wrapping what it gives.
+//! Running a bound call and wrapping its results.
 
 use crate::bind::{CallKind, CallPlan, Extras};
 use crate::error::{raise, refused};
@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::ffi::CString;
 use std::sync::Mutex;
 
-/// From this many elements on the interpreter is free while the kernel runs.
+/// The number of elements from which the interpreter is released while the kernel runs.
 const RELEASE_FROM: i64 = 50_000;
 
 fn is_large(args: &[Arg<'_>]) -> bool {
@@ -60,7 +60,7 @@ pub(crate) fn run(py: Python<'_>, plan: &CallPlan, args: &[Arg<'_>], extras: &Ex
     Ok(reply)
 }
 
-/// What `requires_grad=True` asks of a tensor that was just made.
+/// Applies `requires_grad=True` to a tensor that was just made.
 pub(crate) fn require_grad(tensor: &Tensor) -> PyResult<()> {
     if !tensor.dtype().is_differentiable() {
         return Err(PyRuntimeError::new_err(

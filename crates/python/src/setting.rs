@@ -158,12 +158,12 @@ fn _set_fill_uninitialized(is_filled: bool) {
 /// The numbers of `finfo`: bits, eps, max, tiny, resolution, smallest subnormal, and the dtype's name.
 type FloatLimits = (u32, f64, f64, f64, f64, f64, &'static str);
 
-/// Those of a dtype of one byte, of whose smallest numbers the exponents are given.
+/// The numbers of `finfo` for a dtype of one byte, given the exponents of its smallest numbers.
 fn float8(dtype: DType, eps: f64, max: f64, tiny: i32, least: i32) -> FloatLimits {
     (8, eps, max, 2f64.powi(tiny), 1.0, 2f64.powi(least), dtype.name())
 }
 
-/// What `finfo` shows of a dtype.
+/// The result of `finfo` for a dtype.
 #[pyfunction]
 fn _finfo(dtype: &Bound<'_, PyAny>) -> PyResult<FloatLimits> {
     let dtype = need_dtype(dtype, "finfo", "type")?;

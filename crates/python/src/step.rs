@@ -1,4 +1,4 @@
-//! What the optimisers' steps ask of lists of tensors, which they ask at every step.
+//! Checks of lists of tensors for the steps of optimisers, which make them at every step.
 
 use crate::convert::all_tensors;
 use pullback::{DType, Layout};

@@ -54,7 +54,7 @@ pub(crate) unsafe fn is_defined_by(ty: *mut PyTypeObject) -> bool {
 /// The classes of a call's tensors, a subclass before its bases, as what the library calls in place of a kernel.
 #[derive(Default)]
 pub(crate) struct Classes {
-    /// What else the class of the tensor answers.
+    /// The properties of the tensor that its class overrides.
     pub(crate) facts: Facts,
 }
 
@@ -303,7 +303,7 @@ fn overload_of<'py>(
     let make = py.import("pullback._ops")?.getattr("OpOverload")?;
     let made = make.call1((&*name, &*overload, def.schema_text, call))?;
     let _ = function.object.set(made.clone().unbind());
-    // Another thread may have been quicker: there is one object for each.
+    // Another thread may have made it first: there is one object for each.
     let kept =
         known().get_or_insert_default().entry(key).or_insert_with(|| made.unbind()).clone_ref(py);
     Ok(kept.into_bound(py))
@@ -405,7 +405,7 @@ pub(crate) fn make_wrapper_subclass(
     Ok(made)
 }
 
-/// What is not left out, nor `None`.
+/// The argument, unless it is left out or `None`.
 fn given(value: Option<Bound<'_, PyAny>>) -> Option<Bound<'_, PyAny>> {
     value.filter(|value| !value.is_none())
 }

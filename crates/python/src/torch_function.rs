@@ -114,7 +114,7 @@ unsafe fn defines_torch_function(ty: *mut PyTypeObject) -> bool {
     }
 }
 
-/// What is called, as `__torch_function__` gets it in its argument `func`.
+/// The called function, which `__torch_function__` gets as its argument `func`.
 enum Callee<'a> {
     Function(&'a OpFunction),
     /// A function of the extension that is no op.
@@ -398,7 +398,8 @@ pub(crate) fn dispatch_setter(
     Callee::Setter(text_of(name)).dispatch(py, &[receiver, value], Args::none())
 }
 
-/// Whether nothing can override `x[index]`, or with a value `x[index] = value`. `false` says nothing: the caller dispatches.
+/// Whether nothing can override `x[index]`, or with a value `x[index] = value`. If it returns
+/// `false`, there may or may not be an override: the caller dispatches.
 #[inline(always)]
 pub(crate) fn is_plain_indexing(
     receiver: *mut PyObject,

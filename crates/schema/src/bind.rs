@@ -35,18 +35,18 @@ pub trait Given {
 /// Whether a value suits a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Check {
-    /// It does.
+    /// The value suits.
     Accepted,
-    /// It does not.
+    /// The value does not suit.
     Refused,
-    /// It is a list whose element at this position does not suit.
+    /// The value is a list whose element at this position does not suit.
     RefusedElement {
         /// The position in the list.
         position: usize,
         /// The element's type.
         type_name: String,
     },
-    /// It is a list of tensors with something else in it, which no overload forgives.
+    /// The value is a list of tensors with another element in it, which no overload accepts.
     NotTensor {
         /// The position in the list.
         position: usize,

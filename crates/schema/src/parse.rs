@@ -32,7 +32,7 @@ impl Schema {
     /// Reads a signature such as `add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`.
     ///
     /// # Errors
-    /// Says what was expected at the position where the text leaves the grammar.
+    /// An error that names the position where the text leaves the grammar, and the expected token.
     pub fn parse(text: &str) -> Result<Schema> {
         let mut reader = Reader { text, position: 0 };
         let schema = reader.schema()?;

@@ -1,9 +1,9 @@
-//! Which name was meant by one that nobody has.
+//! Suggesting the name that was meant by an unknown one.
 //!
 //! Names are compared by slips: a letter too many, missing, another one, or two neighbours swapped, each once (the distance
 //! of optimal string alignment). Invariant: what is too far away is not guessed.
 
-/// The most slips that are taken for such: one in a short name, two or three in a long one.
+/// The most slips for which a name is suggested: one in a short name, two or three in a long one.
 fn allowance(name: &str) -> usize {
     match name.chars().count() {
         0 | 1 => 0,

@@ -1,4 +1,4 @@
-"""``memory_budget``: a limit on memory that holds because what is kept for backward is given up.
+"""``memory_budget``: a limit on memory, kept by giving up values that are saved for backward.
 
 How it works. Inside of the region two things watch the thread: hooks on saved tensors put a
 *handle* into the graph in the place of each tensor that an op saves (``store``), and a dispatch

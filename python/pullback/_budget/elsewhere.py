@@ -1,4 +1,4 @@
-"""What is kept in another form: as bfloat16, half the bytes and fewer digits, or in a file."""
+"""Values that are kept in another form: as bfloat16 with half the bytes, or in a file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .._tensor import Tensor
     from .record import Handle
 
-# Bytes a second, there and back, for a choice between ways: of a cast, and of a file.
+# Bytes a second for a round trip, to choose between a cast and a file.
 _CAST_RATE = 4e9
 _FILE_RATE = 0.5e9
 
@@ -29,12 +29,12 @@ class _Halved:
         self._dtype = flat.dtype
 
     def load(self) -> Tensor:
-        """The values as they were, rounded."""
+        """The values in their own dtype, rounded."""
         return self._kept.to(self._dtype)
 
 
 class _Written:
-    """The bytes of a storage in a file, which goes when this goes."""
+    """The bytes of a storage in a file, which is deleted with this object."""
 
     def __init__(self, tensor: Tensor, folder: str) -> None:
         self._dtype = tensor.dtype
@@ -44,10 +44,10 @@ class _Written:
             file.write(tensor.untyped_storage()._bytes())
 
     def load(self) -> Tensor:
-        """The values as they were."""
+        """The values, read back."""
         with open(self._path, "rb") as file:
             storage = _C.UntypedStorage._from_bytes(file.read())
-        # (A copy, for the memory of the bytes is not the allocator's.)
+        # (A copy, because the memory of the bytes is not the allocator's.)
         return whole(storage, self._dtype).clone()
 
 
@@ -76,7 +76,7 @@ class Elsewhere:
             )
 
     def cost(self, size: int, handles: list[Handle]) -> tuple[float, int, str] | None:
-        """Seconds, bytes freed and the name of the way; None for what cannot be kept so."""
+        """Seconds, bytes freed and the name of the way; None for values that cannot be kept so."""
         if not self.is_halved:
             return size / _FILE_RATE, size, "disk"
         if any(handle.dtype != _C.float32 for handle in handles):
@@ -84,5 +84,5 @@ class Elsewhere:
         return size / _CAST_RATE, size // 2, "bf16"
 
     def keep(self, tensor: Tensor) -> Any:
-        """Puts the memory that a tensor shows there."""
+        """Moves the memory of a tensor there."""
         return _Halved(tensor) if self.is_halved else _Written(tensor, self.folder)

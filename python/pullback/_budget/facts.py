@@ -1,4 +1,4 @@
-"""What is known of ops: what they write to, whether they draw at random, how much they make."""
+"""Facts about ops: what they write to, whether they draw random numbers, how much they allocate."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .._tag import Tag
 _BATCH_NORMS = frozenset(
     ("_batch_norm_with_update", "_native_batch_norm", "_native_batch_norm_legit")
 )
-# Ops in place that change what a tensor shows, not what is there.
+# In-place ops that change the geometry of a tensor, not its elements.
 _UNTRACKED = frozenset(("resize_", "resize_as_", "set_"))
 _SIZES_KEPT = 4096
 
 
 class OpFacts:
-    """What is known of one form of an op, from its signature and its traits."""
+    """Facts about one form of an op, from its signature and its traits."""
 
     __slots__ = (
         "func",
@@ -38,7 +38,7 @@ class OpFacts:
         self.func, self.name = func, name
         self.is_view = traits is not None and "is_view" in traits
         schema = str(getattr(func, "_schema_text", ""))
-        # An op that is not the library's may draw random numbers without saying so.
+        # An op from outside the library may draw random numbers without saying so.
         is_random = traits is None or "random" in traits or "Generator" in schema
         self.is_random = is_random or Tag.nondeterministic_seeded in func.tags
         self.is_inplace = name.endswith("_") and not name.endswith("__")
@@ -64,7 +64,7 @@ _facts: dict[Any, OpFacts] = {}
 
 
 def facts_of(func: Any) -> OpFacts:
-    """What is known of an op."""
+    """The facts about an op."""
     found = _facts.get(func)
     if found is None:
         found = _facts[func] = OpFacts(func)
@@ -72,7 +72,7 @@ def facts_of(func: Any) -> OpFacts:
 
 
 def _describe(values: Iterable[Any], key: list[Any]) -> None:
-    """Writes what sizes depend on into a key: of tensors dtype, shape and strides."""
+    """Writes the properties that sizes depend on into a key: tensors as dtype, shape, strides."""
     for value in values:
         if isinstance(value, _C.TensorBase):
             key += (value.dtype, value.shape, value.stride())
@@ -106,7 +106,7 @@ def _storages(value: Any, found: dict[int, int]) -> dict[int, int]:
 
 
 class Sizes:
-    """How many bytes calls make, by op and shapes of arguments."""
+    """The number of bytes that calls allocate, by op and shapes of arguments."""
 
     def __init__(self) -> None:
         self._known: dict[Any, list[Any]] = {}
@@ -126,7 +126,7 @@ class Sizes:
             key = tuple(parts)
             known = self._known.get(key)
         except (TypeError, RuntimeError):
-            # (What cannot be compared, or a tensor without strides.)
+            # (Arguments that cannot be compared, or a tensor without strides.)
             return [_argument_bytes(args), 0, 0.0]
         if known is None:
             if len(self._known) >= _SIZES_KEPT:
@@ -146,7 +146,7 @@ class Sizes:
                 given = [_on_meta(value) for value in args]
                 before = _storages([given, list(named.values())], {})
                 found = _storages(facts.func(*given, **named), {})
-                # (What shows the memory of an argument takes none.)
+                # (A result that shows the memory of an argument takes no bytes.)
                 return sum(size for key, size in found.items() if key not in before)
         except (RuntimeError, TypeError, ValueError, NotImplementedError, IndexError):
             return _argument_bytes(args)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def version_of(storage: Any) -> int:
-    """How often storage was written to."""
+    """How often a storage was written to."""
     return _C._tensor_over(storage, _C.uint8, 0, [0], [1])._version
 
 
@@ -34,12 +34,12 @@ class Ref(NamedTuple):
     is_scratch: bool
 
 
-#: The op of what was there before the region, or came from elsewhere.
+#: The op that stands for values from before the region or from elsewhere.
 NOT_MADE = "(not made here)"
 
 
 class Anchor:
-    """Keeps a value from outside of the region as long as something may be computed from it."""
+    """Holds a value from outside the region as long as something may be computed from it."""
 
     __slots__ = ("__weakref__", "tensor", "version")
 
@@ -71,7 +71,7 @@ class Recipe:
         self.written: Record | None = None
         self.random: Any = None
         self.seconds = 0.0
-        # Which result fills which record.
+        # The index of the result that fills each record.
         self.outs: list[tuple[int, weakref.ref[Record]]] = []
 
 
@@ -109,10 +109,10 @@ class Record:
         self.recipe: Recipe | None = None
         self.anchor: weakref.ref[Anchor] | None = None
         self.handles: list[weakref.ref[Handle]] = []
-        # What was given up and put elsewhere: as bfloat16, or in a file.
+        # A value that was given up and is kept elsewhere: as bfloat16, or in a file.
         self.stored: Any = None
         self.is_given_up = self.was_given_up = False
-        # Whether something that was given up is computed from it.
+        # Whether a value that was given up is computed from it.
         self.is_pinned = False
         # Whether an op of the region made it, and whether reports have it.
         self.is_made = op != NOT_MADE
@@ -141,7 +141,7 @@ class Record:
         return found
 
     def own_storage(self) -> Any:
-        """The storage, if it is still there and nothing was written to it since."""
+        """The storage, if it is alive and was not written to since."""
         storage = self.storage()
         if storage is None or getattr(storage, "_recorded", None) is not self:
             return None
@@ -149,7 +149,7 @@ class Record:
         return storage if version_of(storage) == self.version else None
 
     def is_anchored(self) -> bool:
-        """Whether an anchor has the value as it was."""
+        """Whether an anchor has the value unchanged."""
         anchor = self.anchor() if self.anchor is not None else None
         if anchor is None or anchor.tensor is None:
             return False
@@ -165,7 +165,7 @@ class Record:
 
 
 class Handle:
-    """What a graph keeps in the place of a saved tensor."""
+    """The object that a graph keeps in place of a saved tensor."""
 
     __slots__ = ("__weakref__", "alias", "dtype", "offset", "record", "size", "stride", "version")
 

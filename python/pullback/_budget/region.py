@@ -1,4 +1,4 @@
-"""``memory_budget`` itself: a region with a limit, and what it says was done."""
+"""``memory_budget`` itself: a region with a limit, and a report of what it did."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _current = _Current()
 
 
 def bytes_in(limit: Any) -> int:
-    """The bytes that a limit says: a number, or a text such as ``"300MB"`` or ``"1.5 GiB"``.
+    """The bytes of a limit: a number, or a text such as ``"300MB"`` or ``"1.5 GiB"``.
 
     Raises:
         TypeError: for anything else.
@@ -59,7 +59,7 @@ def bytes_in(limit: Any) -> int:
 
 
 class Row:
-    """What happened to the values that one op made at one line."""
+    """The statistics of the values that one op made at one line."""
 
     def __init__(self, op: str, line: str) -> None:
         self.op, self.line = op, line
@@ -67,7 +67,7 @@ class Row:
         self.count = self.bytes = 0
         #: Bytes that were given up at least once, by way.
         self.given_up = dict.fromkeys(_WAYS, 0)
-        #: How often values were had again, and the time that took.
+        #: How often values were computed again or loaded, and the time that took.
         self.times = 0
         self.seconds = 0.0
 
@@ -77,7 +77,7 @@ class Row:
         return max(self.bytes - sum(self.given_up.values()), 0)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it by name."""
+        """All counts by name."""
         return {
             "op": self.op,
             "line": self.line,
@@ -104,7 +104,7 @@ class MemoryBudget:
         self._elsewhere = None if offload is None else Elsewhere(offload)
         #: The most bytes that the allocator held during the region.
         self.peak = 0
-        #: What the peak would have been, had nothing been given up.
+        #: The peak as it would have been without giving up values.
         self.estimated_peak = 0
         #: How often, and for how long, values were computed again or loaded.
         self.recomputed = 0
@@ -166,7 +166,7 @@ class MemoryBudget:
         if beyond > 0 and kind is None:
             raise self._exceeded(self.peak, "the region")
 
-    # ---- what the store tells ----
+    # ---- what the store reports ----
 
     def _row(self, record: Record) -> Row:
         line = record.line
@@ -215,11 +215,11 @@ class MemoryBudget:
 
     @property
     def rows(self) -> list[Row]:
-        """What was saved, by op and line, largest first."""
+        """The saved values, by op and line, largest first."""
         return sorted(self._rows.values(), key=lambda row: -row.bytes)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, as numbers, texts, lists and dictionaries (for JSON)."""
+        """The whole report as numbers, texts, lists and dictionaries (for JSON)."""
         return {
             "limit": self.limit,
             "peak": self.peak,

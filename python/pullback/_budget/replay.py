@@ -32,7 +32,7 @@ def shown(value: Tensor, how: Any) -> Tensor:
 
 
 def flat(result: Any) -> list[Any]:
-    """The tensors of a result, None for what is none."""
+    """The tensors of a result, with None for other values."""
     if isinstance(result, _C.TensorBase):
         return [result]
     if isinstance(result, (tuple, list)):
@@ -76,7 +76,7 @@ class Replay:
 
     @contextlib.contextmanager
     def aside(self) -> Iterator[None]:
-        """Runs ops by themselves: nothing is recorded, cast, watched or overridden."""
+        """Runs ops in isolation: nothing is recorded, cast, watched or overridden."""
         casts = _C.is_autocast_enabled("cpu")
         forward = _C._is_fwd_grad_enabled()
         recording = _C.is_grad_enabled()
@@ -142,7 +142,7 @@ class Replay:
         return found
 
     def _is_sound(self, wanted: Record) -> bool:
-        """Whether all that a record is computed from, however far away, can be had."""
+        """Whether everything that a record is computed from, however far away, is available."""
         now = self.store.losses
         if wanted.recipe is None:
             return False
@@ -165,7 +165,7 @@ class Replay:
         return True
 
     def pin(self, record: Record) -> None:
-        """Notes that ``record`` was given up: what it needs from outside is not to be lost."""
+        """Notes that ``record`` was given up: the outside inputs of its recipe must be kept."""
         waiting = [record]
         while waiting:
             recipe = waiting.pop().recipe
@@ -189,7 +189,7 @@ class Replay:
                 uses[id(source)] = uses.get(id(source), 0) + 1
         uses[id(wanted)] = uses.get(id(wanted), 0) + 1
         self.store.busy, before = set(uses), self.store.busy
-        # Values that nobody else has: the next op in place may write to them.
+        # Values that no other recipe needs: the next op in place may write to them.
         fresh: set[int] = set()
         try:
             for recipe in order:
@@ -214,7 +214,7 @@ class Replay:
         return values[id(wanted)]
 
     def _order(self, wanted: Record, values: dict[int, Tensor]) -> list[Recipe]:
-        """The recipes to run, the first one first; what is there is put into ``values``."""
+        """The recipes to run, in order; contents that are there are put into ``values``."""
         order: dict[int, Recipe] = {}
         done: set[int] = set()
         waiting: list[tuple[Record, bool]] = [(wanted, False)]

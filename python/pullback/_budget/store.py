@@ -40,7 +40,7 @@ _OVERHEAD = 20e-6
 
 
 def is_plain(tensor: Any) -> bool:
-    """Whether a tensor is memory on the CPU with shape and strides, and nothing more."""
+    """Whether a tensor is strided memory on the CPU, and nothing more."""
     if not _PLAIN:
         from .._tensor import Tensor
         from ..nn.parameter import Buffer, Parameter
@@ -72,30 +72,30 @@ class Unseen:
         self._taken = self._live = 0
 
     def begin(self, largest: int, ops: int) -> None:
-        """A backward pass begins."""
+        """Called when a backward pass begins."""
         self._program = (largest, ops)
         self._most = self._known.get(self._program)
         self._taken, self._live = 0, _C._memory_live()
 
     def look(self) -> None:
-        """Before an op: what came since the last one."""
+        """Called before an op: notes changes since the last one."""
         if self._most is None:
             self._taken = max(self._taken, _C._memory_live() - self._live)
 
     def note(self) -> None:
-        """After an op."""
+        """Called after an op."""
         if self._most is None:
             self._live = _C._memory_live()
 
     def end(self) -> None:
-        """A backward pass has ended."""
+        """Called when a backward pass has ended."""
         if self._most is None:
             if len(self._known) >= _PROGRAMS:
                 self._known.clear()
             self._known[self._program] = self._taken
 
     def spare(self, largest: int) -> int:
-        """The room to leave for it."""
+        """The spare room to leave for the op."""
         return largest if self._most is None else self._most + _STEP
 
 
@@ -104,19 +104,19 @@ class Store:
 
     def __init__(self, elsewhere: Elsewhere | None) -> None:
         self.budgets: list[MemoryBudget] = []
-        # Those that hear what is done: the ones that are open, after their end the outermost.
+        # The regions that are notified: the open ones, and after their end the outermost.
         self.told: list[MemoryBudget] = []
         self.elsewhere = elsewhere
         self.lock = threading.RLock()
         # Counts the ops.
         self.clock = 0
-        # The least limit of the regions that are open.
+        # The least limit of the open regions.
         self.limit = 1 << 62
-        # Bytes that graphs want, but that are given up.
+        # Bytes of values that graphs need, but that are given up.
         self.missing = 0
         # How many values from outside of the region were written to that recipes read.
         self.losses = 0
-        # The most that an op was seen to need, and what a backward takes beside ops.
+        # The most that an op was seen to need, and the needs of a backward beside its ops.
         self.largest = 0
         self.unseen = Unseen()
         # Records with handles, in the order in which they were saved.
@@ -129,14 +129,14 @@ class Store:
     # ---- saving ----
 
     def record_of(self, tensor: Any, *, makes: bool = True) -> Record | None:
-        """The record of what a plain tensor shows; if there is none, one without recipe."""
+        """The record of a plain tensor's memory; if there is none, a new one without recipe."""
         storage = tensor.untyped_storage()
         found: Record | None = getattr(storage, "_recorded", None)
         if found is not None and found.store is self and found.version == tensor._version:
             return found
         if not makes:
             return None
-        # From before the region, from another thread, or written to where nobody saw it.
+        # A value from before the region, from another thread, or one with an unnoticed write.
         made = Record(self, storage, NOT_MADE, None)
         made.version = tensor._version
         return made
@@ -161,7 +161,7 @@ class Store:
             return handle
 
     def unpack(self, handle: Handle) -> Tensor:
-        """The tensor that a handle stands for.
+        """The tensor that a handle represents.
 
         Raises:
             RuntimeError: if it was written to, or cannot be computed again.
@@ -263,7 +263,7 @@ class Store:
             wanted = limit - need
             self._give_up(wanted - max(spare, limit // 50), is_backward)
             if _C._memory_live() > wanted:
-                # (What the program's cycles hold.)
+                # (The values that the program's cycles hold.)
                 gc.collect()
                 self._give_up(wanted, is_backward)
             live = _C._memory_live()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Watch(_WatchingMode):
-    """Runs every op as it is."""
+    """Runs every op unchanged."""
 
     #: Ops that make views are not shown to it.
     _passes_views = True
@@ -70,7 +70,7 @@ class Watch(_WatchingMode):
         return result
 
     def _note(self, is_backward: bool) -> None:
-        """Where a backward begins or ends: after it old records are not needed any more."""
+        """Called where a backward begins or ends: after it old records are not needed any more."""
         self._is_backward = is_backward
         store = self.store
         if is_backward:
@@ -82,7 +82,7 @@ class Watch(_WatchingMode):
             store.forget(self._began)
 
     def finish(self) -> None:
-        """Where the region ends."""
+        """Called where the region ends."""
         if self._is_backward:
             self.store.unseen.end()
 
@@ -92,7 +92,7 @@ class Watch(_WatchingMode):
         for budget in store.budgets:
             beyond = budget._measured(live, peak, store.missing)
             if beyond > 0:
-                # The op needs more for itself than its results: the next one like it gets that.
+                # The op needs more than its results: the next op like it gets that much room.
                 sizes[1] = max(sizes[1], beyond)
                 raise budget._exceeded(peak, self._text(facts))
 
@@ -115,7 +115,7 @@ class Watch(_WatchingMode):
                 self._save_from_write(record)
             found.append((tensor, record))
         for tensor, _ in found:
-            # What is there afterwards is somebody else's, until something is recorded of it.
+            # A later value belongs to the program, until something is recorded of it.
             storage = tensor.untyped_storage()
             if hasattr(storage, "_recorded"):
                 del storage._recorded
@@ -150,7 +150,7 @@ class Watch(_WatchingMode):
         start = perf_counter()
         result = facts.func(*args, **kwargs)
         seconds = perf_counter() - start
-        # (The least of all calls: others had to wait for the machine.)
+        # (The minimum over all calls: other calls had to wait for the machine.)
         sizes[2] = min(sizes[2] or seconds, seconds)
         if recipe is not None:
             recipe.seconds, recipe.random = sizes[2], random
@@ -166,7 +166,7 @@ class Watch(_WatchingMode):
     def _record_results(
         self, facts: OpFacts, recipe: Recipe | None, result: Any, known: set[int], line: Any
     ) -> None:
-        """Records the memory that an op made, which is none of its arguments'."""
+        """Records the new memory that an op made, none of which is its arguments'."""
         for index, tensor in enumerate(flat(result)):
             if tensor is None or not is_plain(tensor):
                 continue
@@ -186,7 +186,7 @@ class Watch(_WatchingMode):
     def _record_write(
         self, facts: OpFacts, recipe: Recipe | None, tensor: Any, before: Record | None, line: Any
     ) -> None:
-        """Records what an op in place left, if what it wrote to can be computed."""
+        """Records the memory that an in-place op wrote, if its previous content can be computed."""
         record = Record(self.store, tensor.untyped_storage(), facts.name, line)
         record.version = tensor._version if facts.is_batch_norm else tensor._version + 1
         if recipe is None or not facts.is_inplace or not isinstance(recipe.args[0], Ref):

@@ -22,7 +22,7 @@ from .tree import Refused, flatten, flatten_results, rebuild
 
 __all__ = ["Captured"]
 
-# A step that made state in its first calls, as optimisers do, is recorded again so often.
+# Steps that make state in their first calls, as optimisers do, are recorded again this often.
 _ATTEMPTS = 4
 # Recordings in a row of which none was replayed, after which the step runs as it is.
 _IN_VAIN = 8
@@ -196,7 +196,7 @@ class Captured:
         self._entries[at] = [kept for kept in self._entries[at] if kept is not other]
 
     def explain(self) -> str:
-        """Says what is recorded, what a replay runs and needs, and what is refused and why."""
+        """Describes what is recorded, what a replay runs and needs, and what is refused and why."""
         entries = [entry for each in self._entries.values() for entry in each]
         replays = sum(entry.replays for entry in entries)
         name = getattr(self._fn, "__qualname__", type(self._fn).__name__)

@@ -1,4 +1,4 @@
-"""What a captured step looks at besides its arguments, and whether it is as it was.
+"""The state that a captured step reads besides its arguments, and whether it is unchanged.
 
 Looked through are the closure's cells, the globals that the code names, defaults, `self` and
 objects among the arguments; from there modules (all of them), optimisers (groups, options, state),
@@ -69,7 +69,7 @@ class Guards:
     """The guards of one recording."""
 
     def __init__(self, fn: Any, objects: list[Any]) -> None:
-        #: What did not hold the last time, in words.
+        #: The condition that did not hold the last time, in words.
         self.why = ""
         #: Whether that was a number.
         self.is_number = False

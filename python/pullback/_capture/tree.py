@@ -46,7 +46,7 @@ def flatten(value: Any, tensors: list[Any], objects: list[Any]) -> Any:
 
 
 def flatten_results(value: Any, tensors: list[Any]) -> Any:
-    """What is around the tensors of a result, for `rebuild`.
+    """The structure around the tensors of a result, for `rebuild`.
 
     Raises:
         Refused: for objects that a replay could not make.

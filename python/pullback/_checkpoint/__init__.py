@@ -1,3 +1,3 @@
-"""How checkpoints are written and read: what :func:`torch.save` and :func:`torch.load` do."""
+"""How checkpoints are written and read: the code of :func:`torch.save` and :func:`torch.load`."""
 
 __all__: list[str] = []

@@ -1,6 +1,6 @@
-"""The formats of before PyTorch 1.6.
+"""The formats before PyTorch 1.6.
 
-They are several pickles one behind the other, then the storages; the oldest is a tar archive.
+They are several pickles one after the other, then the storages; the oldest is a tar archive.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def load_legacy(file: Any, map_location: Any, module: Any, options: dict[str, An
 
 
 def _rest(file: Any) -> bytes:
-    """All bytes from here on."""
+    """All bytes from the present position on."""
     if not hasattr(file, "readinto"):
         data: bytes = file.read()
         return data
@@ -174,7 +174,7 @@ def tarfile_begins(data: bytes) -> bool:
 
 
 class _Mark:
-    """What stands for an object in a survey."""
+    """The stand-in for an object in a survey."""
 
     def __init__(self, dtype: Any = None, name: str = "") -> None:
         self.dtype = dtype
@@ -188,33 +188,33 @@ class _Survey:
         self.named: dict[str, tuple[Any, int]] = {}
 
     def protocol(self, protocol: int) -> None:
-        """All are known."""
+        """All protocols are known."""
 
     def find_global(self, module: str, name: str) -> Any:
-        """What matters of a name: whether it is a class of storages."""
+        """What the survey needs of a name: whether it is a class of storages."""
         from ..storage import _DTYPES
 
         return _Mark(_DTYPES.get(name, _C.uint8 if name == "UntypedStorage" else None), name)
 
     def reduce(self, function: Any, arguments: Any) -> Any:
-        """Calls nothing."""
+        """Calls no function."""
         return _Mark()
 
     def new_object(self, kind: Any, arguments: Any, keywords: Any) -> Any:
-        """Makes nothing."""
+        """Makes no object."""
         return _Mark()
 
     def build(self, instance: Any, state: Any) -> None:
-        """What is not there has no state."""
+        """Ignores the state of objects."""
 
     def set_items(self, mapping: Any, items: Any) -> None:
-        """Nor items."""
+        """Ignores items."""
 
     def append(self, target: Any, items: Any) -> None:
-        """Nor any to come."""
+        """Ignores appended items."""
 
     def persistent(self, key: Any) -> Any:
-        """Takes a note of a storage."""
+        """Notes a storage."""
         if type(key) is tuple and len(key) >= 5 and text(key[0]) == "storage":
             dtype, count = dtype_of(key[1]), key[4]
             check_count(count)
@@ -223,7 +223,7 @@ class _Survey:
 
 
 class _Stream:
-    """Pickles one behind the other, and storages."""
+    """Pickles one after the other, followed by storages."""
 
     def __init__(
         self, data: bytes, map_location: Any, module: Any, options: dict[str, Any]

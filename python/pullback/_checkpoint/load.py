@@ -21,7 +21,7 @@ from .name import OURS
 __all__ = ["archive_loader", "load_checkpoint", "unpickler_of"]
 
 _PACKAGE = __package__.partition(".")[0]
-# PyTorch's modules of native functions.
+# The modules in which PyTorch has native functions.
 _NATIVE = frozenset(f"torch._C._{name}" for name in ("nn", "fft", "linalg", "sparse", "special"))
 _QUANTIZED = frozenset(
     ("QInt8Storage", "QUInt8Storage", "QInt32Storage", "QUInt4x2Storage", "QUInt2x4Storage")
@@ -33,7 +33,7 @@ _UNSAFE = (
 
 
 def _explained(message: str) -> str:
-    """What to say of a file that holds more than weights."""
+    """The error for a file that holds more than weights."""
     text = f"Weights only load failed. {_UNSAFE}"
     if re.search(r"GLOBAL (\S+) was not an allowed global by default", message):
         text += " Or say which of the names in it are safe, as follows."
@@ -125,7 +125,7 @@ def _mapped(f: Any) -> UntypedStorage:
 
 
 def _byte_order(archive: Any) -> str:
-    """Of the numbers in the archive."""
+    """The byte order of the numbers in the archive."""
     if archive.has_record("byteorder"):
         order: bytes = archive.get_record("byteorder")
         if order not in (b"little", b"big"):
@@ -189,7 +189,7 @@ def _check_length(archive: Any, name: str, nbytes: int, itemsize: int) -> None:
 def archive_loader(
     archive: Any, map_location: Any, whole: UntypedStorage | None
 ) -> Callable[[Any], TypedStorage]:
-    """The function that gives storages of an archive, each once."""
+    """The function that returns storages of an archive, each once."""
     restore = serialization._get_restore_location(map_location)
     swaps = _byte_order(archive) != sys.byteorder
     loaded: dict[str, TypedStorage] = {}
@@ -198,7 +198,7 @@ def archive_loader(
         if serialization._serialization_tls.skip_data:
             archive.check_record_size(name, nbytes)
             return UntypedStorage(nbytes).fill_(0)
-        # (What is swapped is written to, which a shared map would let the file see.)
+        # (Swapping writes to the memory, which would reach the file through a shared map.)
         if whole is not None and not swaps and archive.is_record_stored(name):
             archive.check_record_size(name, nbytes)
             start = archive.get_record_offset(name)

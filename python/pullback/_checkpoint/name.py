@@ -1,4 +1,4 @@
-"""Where PyTorch has classes that are in another module here: files name them as PyTorch does."""
+"""The modules in which PyTorch has classes that are elsewhere here, as files name them."""
 
 from __future__ import annotations
 

@@ -20,12 +20,12 @@ from .name import THEIRS
 
 __all__ = ["Pickled", "pickled", "save_archive"]
 
-# No program's string begins so.
+# No string of a program begins with this.
 _PREFIX = "\0torch.save\0"
 _PACKAGE = __package__.partition(".")[0]
 _CONSTANTS = (_C.dtype, _C.memory_format)
 _NAMED = (type, FunctionType, BuiltinFunctionType, _C._OverridableFunction, *_CONSTANTS)
-# Where functions that are native here are found under PyTorch's names.
+# The modules where functions that are native here are found under PyTorch's names.
 _SPACES = ("", "nn.functional", "special", "linalg", "fft", "_C._nn")
 
 
@@ -64,7 +64,7 @@ def _native_name(function: Any) -> str | None:
 
 
 def _reduce_own(value: Any) -> Any:
-    """How what is native here is made in PyTorch."""
+    """The reconstruction in PyTorch of objects that are native here."""
     kind = type(value)
     if kind is _C.Size:
         return _C.Size, (tuple(value),)
@@ -73,22 +73,22 @@ def _reduce_own(value: Any) -> Any:
     if kind is _C.layout:
         return serialization._get_layout, (str(value),)
     if kind is not type and kind.__name__ == "HookDict" and isinstance(value, dict):
-        # What holds a module's hooks is an ordered dictionary there.
+        # The hooks of a module are an ordered dictionary in PyTorch.
         return OrderedDict, (), None, None, iter(list(value.items()))
     return NotImplemented
 
 
 class Pickled:
-    """A pickler's persistent ids, and what they stand for."""
+    """A pickler's persistent ids, and the objects that they represent."""
 
     def __init__(self) -> None:
         # Texts by the objects that they name, which live as long as their addresses are used.
         self._names: dict[int, tuple[Any, str | None]] = {}
-        # A storage's memory is shown with one dtype.
+        # A storage's memory is viewed with one dtype.
         self._dtypes: dict[int, Any] = {}
 
     def name(self, value: Any) -> str | None:
-        """What stands for a name, if it is one of this package."""
+        """The persistent id for a name, if the name is one of this package."""
         if not isinstance(value, _NAMED):
             return None
         known = self._names.get(id(value))

@@ -14,7 +14,7 @@ from pathlib import PurePath
 
 __all__ = ["define"]
 
-# By the folder of the package and the first part of the file's name: the module that defines them.
+# The defining modules, by the folder of the package and the first part of the file's name.
 _MODULES = {
     ("torchvision", "_C"): "torchvision",
     ("torchvision", "_C_stable"): "torchvision",

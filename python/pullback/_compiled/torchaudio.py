@@ -167,7 +167,7 @@ def _forced_align(
 
 
 def _best_states(scores: Tensor, skips: Tensor) -> list[int]:
-    """The best way through the states, which stays, goes on by one, or by two where allowed."""
+    """The best path through the states: each step stays or advances by one, or two if allowed."""
     low = float("-inf")
     best = torch.full_like(scores[0], low)
     best[:2] = scores[0, :2]

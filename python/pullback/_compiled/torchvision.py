@@ -28,7 +28,7 @@ _CONV = (
     "SymInt offset_groups, bool use_mask"
 )
 _LIBRARY = library.Library("torchvision", "DEF")
-# How many boxes are compared with each other at once.
+# The number of boxes that are compared with each other at once.
 _BLOCK = 1024
 
 
@@ -46,7 +46,7 @@ def _cuda_version() -> int:
     return -1
 
 
-# (Of quantized tensors, which are not here; and of rotated boxes: no kernel.)
+# (Ops on quantized tensors, which are missing here, and on rotated boxes, which have no kernel.)
 _LIBRARY.define("qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
 _LIBRARY.define(
     "qroi_align(Tensor input, Tensor rois, float input_scale, int input_zero_point, float "
@@ -160,7 +160,7 @@ def _regions(rois: Tensor, by_row: Tensor, by_column: Tensor) -> Iterator[_Regio
 
 
 def _spans(weights: Tensor) -> list[slice]:
-    """From the first to the last place that has a weight, of each region."""
+    """The range from the first to the last position with a weight, of each region."""
     used = (weights != 0).any(1)
     places = torch.arange(weights.size(2))
     first = torch.where(used, places, weights.size(2)).amin(1)
@@ -467,7 +467,7 @@ def _convolved(
     offset_groups: int,
     use_mask: bool,
 ) -> Tensor:
-    """The convolution as a product of its weights with what is read at the places moved."""
+    """The convolution as a product of its weights with the image at the displaced places."""
     kernel = (weight.size(2), weight.size(3))
     count = kernel[0] * kernel[1]
     n, out = input.size(0), (offset.size(2), offset.size(3))

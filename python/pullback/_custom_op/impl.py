@@ -95,11 +95,11 @@ class CustomOp:
         return register
 
     def impl_abstract(self, _stacklevel: int = 2) -> Any:
-        """A decorator that registers what gives shape and dtype of the results."""
+        """A decorator that registers the function that computes shape and dtype of the results."""
         return functools.partial(library.register_fake, self._overload)
 
     def impl_save_for_backward(self, _stacklevel: int = 2) -> Any:
-        """A decorator that registers ``function(inputs, output)``, what is kept for backward."""
+        """A decorator that registers ``function(inputs, output)``: it saves for backward."""
 
         def register(function: Callable[..., Any]) -> Callable[..., Any]:
             self._saving = function
@@ -168,7 +168,7 @@ class CustomOp:
             ctx.mark_non_differentiable(*fixed)
 
     def _by_position(self, ctx: Any, found: Any) -> tuple[Any, ...]:
-        """The gradients in the order of the inputs, after a look at what a formula returned."""
+        """The gradients in the order of the inputs, after checks of the results of a formula."""
         words = f"In the backward function defined for {self._qualname}: "
         if not isinstance(found, dict):
             raise RuntimeError(f"{words}expected the result to be a dict, got {type(found)}")

@@ -115,7 +115,7 @@ def check_flags(**flags: object) -> None:
 
 
 def captured(model: Any) -> Any:
-    """What stands for a function or module whose calls are replayed where they can be."""
+    """The wrapper of a function or module whose calls are replayed where they can be."""
     from .._capture import Captured
     from ..nn import Module
 
@@ -128,12 +128,12 @@ def captured(model: Any) -> Any:
     return run
 
 
-# How many recordings of a function are kept, as many as PyTorch compiles.
+# The number of recordings of a function that are kept: as many as PyTorch compiles.
 _MOST = 8
 
 
 def compiled(model: Any) -> Any:
-    """What stands for a compiled function or module: it calls the one that was given."""
+    """The wrapper of a compiled function or module: it calls the given one."""
     from ..nn import Module
 
     if isinstance(model, Module):
@@ -205,27 +205,27 @@ def forbid_in_graph(fn: Any) -> Any:
 
 
 def graph_break(msg: str = "") -> None:
-    """Says where a captured graph ends; none is captured."""
+    """Marks where a captured graph ends; none is captured."""
 
 
 def mark_dynamic(t: Any, index: Any, **bounds: Any) -> None:
-    """Says that a size changes from call to call, which every function here allows."""
+    """Declares that a size changes from call to call, which every function here allows."""
 
 
 def maybe_mark_dynamic(t: Any, index: Any) -> None:
-    """Says that a size may change from call to call, which every function here allows."""
+    """Declares that a size may change from call to call, which every function here allows."""
 
 
 def mark_unbacked(t: Any, index: Any, **options: Any) -> None:
-    """Says that nothing is known of a size, which every function here allows."""
+    """Declares that nothing is known of a size, which every function here allows."""
 
 
 def mark_static(t: Any, index: Any = None) -> None:
-    """Says that a size does not change from call to call, which nothing here makes use of."""
+    """Declares that a size does not change from call to call, of which nothing here makes use."""
 
 
 def mark_static_address(t: Any, guard: bool = True) -> None:
-    """Says that a tensor stays where it is, which nothing here makes use of."""
+    """Declares that a tensor stays at its address, of which nothing here makes use."""
 
 
 def explain(f: Any, *args: Any, **kwargs: Any) -> Any:

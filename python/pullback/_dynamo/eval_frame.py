@@ -1,4 +1,4 @@
-"""What ``torch.compile`` makes of a module."""
+"""The module that ``torch.compile`` returns."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ __all__ = [
 
 
 class TorchDynamoException(RuntimeError):
-    """What is wrong with a request to compile."""
+    """An error of a request to compile."""
 
 
 class InvalidBackend(TorchDynamoException):
@@ -30,7 +30,7 @@ class InvalidBackend(TorchDynamoException):
 
 
 class BackendCompilerFailed(TorchDynamoException):
-    """What PyTorch raises for an error within a backend; here that error itself is raised.
+    """Raised by PyTorch for an error within a backend; here that error itself is raised.
 
     Args:
         backend_fn: the backend.
@@ -47,4 +47,4 @@ class BackendCompilerFailed(TorchDynamoException):
 
 
 class TensorifyScalarRestartAnalysis(TorchDynamoException):
-    """What a compiler raises to begin again, which nothing here does: programs name it."""
+    """The exception by which a compiler restarts, which nothing here does: programs name it."""

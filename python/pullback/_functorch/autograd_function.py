@@ -38,7 +38,7 @@ class CtxWithSavedTensors:
 
     @property
     def saved_tensors(self) -> Any:
-        """What was given in place of the context's."""
+        """The tensors given in place of the context's."""
         return self._pt_new_saved_tensors
 
     def __getattr__(self, name: str) -> Any:

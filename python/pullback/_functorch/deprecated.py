@@ -1,4 +1,4 @@
-"""What the package ``functorch`` gives: each name warns, once per line, and does its work."""
+"""The functions of the package ``functorch``: each warns, once per line, and does its work."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class FunctionalModule(Module):
         return functional, _kept(model.parameters(), disable_autograd_tracking)
 
     def forward(self, params: Iterable[Tensor], *args: Any, **kwargs: Any) -> Any:
-        """What the module gives with these parameters."""
+        """The output of the module with these parameters."""
         return _called(self.stateless_model, _by_every_name(self.names_map, params), args, kwargs)
 
 
@@ -147,7 +147,7 @@ class FunctionalModuleWithBuffers(Module):
     def forward(
         self, params: Iterable[Tensor], buffers: Iterable[Tensor], *args: Any, **kwargs: Any
     ) -> Any:
-        """What the module gives with these parameters and buffers."""
+        """The output of the module with these parameters and buffers."""
         state = _by_every_name(self.param_names_map, params)
         state.update(_by_every_name(self.buffer_names_map, buffers))
         return _called(self.stateless_model, state, args, kwargs)

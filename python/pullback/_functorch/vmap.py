@@ -127,7 +127,7 @@ def unwrap_batched(args: Any, level: int) -> tuple[Any, Any]:
 
 
 def _num_outputs(batched_outputs: Any) -> int:
-    """How many outputs a function has: one, unless it returned a tuple."""
+    """The number of outputs of a function: one, unless it returned a tuple."""
     return len(batched_outputs) if isinstance(batched_outputs, tuple) else 1
 
 
@@ -230,7 +230,7 @@ def _flat_vmap(
     randomness: str,
     **kwargs: Any,
 ) -> Any:
-    """The outputs of ``func`` on arguments that were taken apart."""
+    """The outputs of ``func`` on unwrapped arguments."""
     with vmap_increment_nesting(batch_size, randomness) as level:
         inputs = _create_batched_inputs(flat_in_dims, flat_args, level, args_spec)
         outputs = func(*inputs, **kwargs)
@@ -264,7 +264,7 @@ def restore_vmap(
 
 
 def get_chunk_sizes(total_elems: int, chunk_size: int) -> list[int]:
-    """How ``total_elems`` are cut into chunks of ``chunk_size``; the last one takes the rest."""
+    """The chunks of ``chunk_size`` that divide ``total_elems``; the last takes the rest."""
     whole, rest = divmod(total_elems, chunk_size)
     return [chunk_size] * whole + ([rest] if rest else [])
 
@@ -293,14 +293,14 @@ def _flatten_chunks_output(chunks_output_: list[Any]) -> tuple[list[tuple[Any, .
 def _concat_chunked_outputs(
     out_dims: Any, arg_spec: TreeSpec, flat_output_chunks: list[Any]
 ) -> list[Tensor]:
-    """The outputs of chunks put together; what the caller has in the list is let go of."""
+    """The outputs of the chunks concatenated; the list of the caller is cleared."""
     dims = _broadcast_to_and_flatten(out_dims, arg_spec)
     if dims is None or len(dims) != len(flat_output_chunks):
         raise AssertionError(f"out_dims {out_dims} do not fit outputs of structure {arg_spec}")
     results = []
     for number, dim in enumerate(dims):
         parts = flat_output_chunks[number]
-        # (What is the same for all examples is the same in all chunks.)
+        # (Outputs that are the same for all examples are the same in all chunks.)
         results.append(parts[0] if dim is None else _C._VariableFunctions.cat(list(parts), dim))
         flat_output_chunks[number] = None
     return results

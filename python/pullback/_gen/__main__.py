@@ -49,7 +49,7 @@ def pages() -> dict[Path, str]:
 
 
 def stale(made: dict[Path, str]) -> list[Path]:
-    """Those files that hold something else, or do not exist."""
+    """The generated files whose content differs, or that do not exist."""
     return [path for path, text in made.items() if not path.is_file() or path.read_text() != text]
 
 

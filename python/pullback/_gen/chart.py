@@ -75,7 +75,7 @@ class _Axis(NamedTuple):
     high: float
 
     def at(self, ratio: float) -> float:
-        """Where a ratio stands."""
+        """The position of a ratio on the axis."""
         share = math.log(ratio / self.low) / math.log(self.high / self.low)
         return self.left + share * (self.right - self.left)
 

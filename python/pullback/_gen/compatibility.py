@@ -62,7 +62,7 @@ def _own(space: str) -> str:
 
 @functools.cache
 def find(space: str) -> Any:
-    """What stands for a namespace of PyTorch, a module or a class; None if nothing does."""
+    """The object here for a namespace of PyTorch, a module or a class; None if there is none."""
     name = _own(space)
     try:
         if importlib.util.find_spec(name) is not None:
@@ -83,7 +83,7 @@ _NOTHING = object()
 
 
 def _thing(space: str, name: str) -> Any:
-    """What a name is; None if it is missing, and a placeholder for a value that is None."""
+    """The object of a name; None if it is missing, and a placeholder for a value that is None."""
     holder = find(space)
     if holder is None:
         return None
@@ -162,7 +162,7 @@ def _placeholder_lines() -> Iterator[str]:
 
 
 def _reason(known: Known) -> str:
-    """The sentence that explains a name."""
+    """The sentence that explains why a name is missing."""
     full = f"{known.space}.{known.name}"
     if full in RESULTS:
         value = RESULTS[full]

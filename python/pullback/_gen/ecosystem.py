@@ -14,7 +14,7 @@ from pathlib import Path
 __all__ = ["FOLDER", "imported", "table", "versions"]
 
 FOLDER = Path(__file__).resolve().parents[3] / "examples" / "ecosystem"
-# What every program may import.
+# The modules that every program may import.
 _OWN = {"__future__", "numpy", "torch", *sys.stdlib_module_names}
 
 

@@ -12,7 +12,7 @@ __all__ = ["Op", "described"]
 
 @dataclass(frozen=True)
 class Op:
-    """One signature under one name, as ``_C._describe_ops`` tells it."""
+    """One signature under one name, as ``_C._describe_ops`` returns it."""
 
     name: str
     module: str

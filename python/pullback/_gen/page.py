@@ -32,7 +32,7 @@ show them: types before names, optional values with their defaults. A result is 
 
 
 def text(ops: list[Op], sources: Path) -> str:
-    """The whole page."""
+    """The text of the whole page."""
     headings = _headings(sources)
     groups: dict[str, dict[str, list[Op]]] = {file: {} for file in headings}
     for op in ops:
@@ -119,7 +119,7 @@ def _calls(name: str, group: list[Op]) -> list[str]:
     for op in group:
         if op.inplace and not _is_only_inplace(op):
             continue
-        # What follows the first is an older way to call the same overload.
+        # The signatures after the first are older ways to call the same overload.
         if op.op not in shown:
             shown[op.op] = _call(name, op)
     return list(dict.fromkeys(shown.values())) or [_call(name, group[0])]

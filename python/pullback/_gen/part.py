@@ -17,7 +17,7 @@ from .compatibility import HERE, MISSING, PLACEHOLDERS, names, state
 
 __all__ = ["areas", "filled", "missing", "recorded"]
 
-# How many of the missing names a page shows; the table of all is `docs/compatibility.md`.
+# The number of missing names that a page shows; `docs/compatibility.md` has all.
 _MOST_USED = 40
 
 
@@ -38,12 +38,12 @@ def filled(page: Path, parts: dict[str, str]) -> str:
 
 
 def _area(space: str) -> str:
-    """What a namespace belongs to: `torch.nn.init` to `torch.nn`, `torch.Tensor` is its own."""
+    """The part of PyTorch that holds a namespace, such as `torch.nn` for `torch.nn.init`."""
     return ".".join(space.split(".")[:2])
 
 
 def areas() -> str:
-    """How many of PyTorch's names each part of it has here, those with most missing first."""
+    """The counts of PyTorch's names here by part of it, those with most missing first."""
     counts: dict[str, Counter[str]] = {}
     for known in names():
         counts.setdefault(_area(known.space), Counter())[state(known)] += 1

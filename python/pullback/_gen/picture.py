@@ -17,7 +17,7 @@ __all__ = ["PICTURES", "Drawing", "texts"]
 
 
 class Drawing(NamedTuple):
-    """What `to_svg` is asked for."""
+    """The options of a drawing by `to_svg`."""
 
     tensor: Tensor
     names: dict[str, Tensor]
@@ -73,7 +73,7 @@ class Clip(torch.autograd.Function):
 
 
 def custom_function() -> Drawing:
-    """A function with a derivative of its own."""
+    """A function with a custom derivative."""
     w = _vector()
     y = Clip.apply(w * 10, 0.5)
     return Drawing(y.sum(), {"w": w}, "Clip.apply(w * 10, 0.5).sum()")
@@ -100,7 +100,7 @@ PICTURES: dict[str, Callable[[], Drawing]] = {
 def texts() -> dict[str, str]:
     """The text of each picture, by the name of its file."""
     made = {}
-    # (The random stream of whoever asks stays as it was.)
+    # (The random stream of the caller is restored.)
     state = torch.get_rng_state()
     for name, draw in PICTURES.items():
         tensor, names, title, show_saved = draw()

@@ -22,7 +22,7 @@ MARK = "# Written by `cargo xtask gen` from the op registry; edits are lost.\n"
 TEMPLATE = Path(__file__).with_name("extension.pyi.txt")
 INDENT = "    "
 
-# What the stubs of functions may name; unused imports are allowed in stubs.
+# The imports of the stubs of functions; unused imports are allowed in stubs.
 FUNCTION_HEAD = """
 from collections.abc import Sequence
 from typing import Any, overload
@@ -125,7 +125,7 @@ def _definitions(ops: Iterable[Op], indent: str) -> list[str]:
     docs: dict[str, str] = {}
     for op in ops:
         group = groups.setdefault(op.name, [])
-        # (Of several overloads, some have no text of their own.)
+        # (Some overloads have no doc text of their own.)
         docs[op.name] = docs.get(op.name) or op.doc
         # Two overloads of an op may look alike in Python.
         group.extend(text for text in op.stub if text not in group)
@@ -222,7 +222,7 @@ def _return_types(ops: list[Op]) -> str:
 
 
 def _shown(name: str, fields: tuple[str, ...]) -> str:
-    """What a named tuple is."""
+    """The class of a named tuple."""
     called = f"{name[:-4]}(..., out=...)" if name.endswith("_out") else name
     return f"What `{called}` returns: `{'`, `'.join(fields)}`."
 

@@ -1,4 +1,4 @@
-"""One of two functions, as an op."""
+"""The op that calls one of two functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What notebooks show of tensors, modules and graphs: their ``_repr_html_``.
+"""The HTML that notebooks show of tensors, modules and graphs: their ``_repr_html_``.
 
 ``tensor``, ``module`` and ``graph`` each make one self-contained piece of HTML, without scripts and
 without anything that is loaded; ``page`` has what they share. Loaded when a notebook first asks.

@@ -19,7 +19,7 @@ MOST_NODES = 60
 
 
 def node_html(node: Any) -> str:
-    """The piece of HTML that stands for a node."""
+    """The piece of HTML for a node."""
     with _C.DisableTorchFunction():
         graph = walk(node, lambda each: _described(each, is_root=each is node), MOST_NODES)
     kinds = [box.kind for box in graph.nodes]

@@ -27,7 +27,7 @@ _LINE = "margin-left:1.2em"
 
 
 def module_html(module: Module) -> str:
-    """The piece of HTML that stands for a module."""
+    """The piece of HTML for a module."""
     with _C.DisableTorchFunction():
         return frame(_Tree(module).drawn())
 
@@ -110,7 +110,7 @@ def _tensor(name: str, tensor: Tensor, kind: str) -> str:
 
 
 def _size(module: Module) -> str:
-    """How many parameters there are, and the memory of these and of the buffers; empty if none."""
+    """The number of parameters, and the memory of these and of the buffers; empty if none."""
     parameters = list(module.parameters())
     known = [parameter for parameter in parameters if not _is_lazy(parameter)]
     buffers = [buffer for buffer in module.buffers() if not _is_lazy(buffer)]

@@ -69,7 +69,7 @@ def _numbers(finite: Tensor, is_integral: bool) -> list[tuple[str, str]]:
     if finite.numel() == 1:
         return [("value", text(low))]
     rows = [("range", f"{text(low)} to {text(high)}")]
-    # (Of numbers near the largest double the square of what is apart would overflow.)
+    # (The square of a deviation near the largest double would overflow.)
     scale = max(abs(low), abs(high), 1e-300)
     scaled = finite / scale
     mean, spread = float(scaled.mean()) * scale, float(scaled.std()) * scale

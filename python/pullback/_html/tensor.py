@@ -18,7 +18,7 @@ from .statistics import summarize, thinned
 
 __all__ = ["tensor_html"]
 
-# How many elements statistics look at, and how many cells the picture has.
+# The number of elements that statistics read, and of cells of the picture.
 MOST_READ = 1 << 22
 ROWS, COLUMNS = 24, 48
 # Numbers of small tensors are shown at once.
@@ -26,7 +26,7 @@ FEW = 12
 
 
 def tensor_html(tensor: Tensor) -> str:
-    """The piece of HTML that stands for a tensor."""
+    """The piece of HTML for a tensor."""
     from ..nn.parameter import is_lazy
 
     if is_lazy(tensor):
@@ -38,7 +38,7 @@ def tensor_html(tensor: Tensor) -> str:
             with no_grad(), _C._DisableTorchDispatch():
                 parts += _elements(tensor)
         except (RuntimeError, NotImplementedError, TypeError) as error:
-            # (As within vmap, where each element stands for many.)
+            # (Within vmap, each element represents many.)
             reason = str(error).partition("\n")[0]
             parts.append(f"<div>{muted('elements cannot be read here: ' + escape(reason))}</div>")
         few = tensor.layout is _C.strided and tensor.numel() <= FEW
@@ -147,7 +147,7 @@ def _has(part: Any) -> bool:
 
 
 def _places(indices: Tensor, shape: list[int]) -> str:
-    """How many stored elements there are in each part of a matrix."""
+    """The number of stored elements in each part of a matrix."""
     height, width = min(ROWS, shape[0]), min(COLUMNS, shape[1])
     some = indices[:, :: -(-indices.shape[1] // MOST_READ)]
     down, along = some[0] * height // shape[0], some[1] * width // shape[1]

@@ -184,7 +184,7 @@ class _Loader:
     """The loader of placeholder modules."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """None: the usual one."""
+        """None: Python's usual way of creating a module."""
         return None
 
     def exec_module(self, module: ModuleType) -> None:

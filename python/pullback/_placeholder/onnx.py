@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["FUNCTIONS"]
 
-# By namespace, as PyTorch 2.15 has them; all are functions.
+# The functions by namespace, as PyTorch 2.15 has them.
 FUNCTIONS = {
     "torch.onnx.symbolic_helper": """
         _apply_params _arange_cast_helper _arange_helper _argmin_argmax_helper _as_list_type

@@ -300,7 +300,7 @@ NAMES: dict[str, Refusal] = {
 }
 
 _NO_STATS: OrderedDict[str, Any] = OrderedDict()
-# What functions of devices that are not there say: what PyTorch's say without the device.
+# Results of functions for devices that do not exist: those of PyTorch without the device.
 _WITHOUT_DEVICE: dict[str, Any] = {
     "device_count": 0,
     "empty_cache": None,
@@ -327,7 +327,7 @@ _WITHOUT_DEVICE: dict[str, Any] = {
     "seed": None,
     "seed_all": None,
 }
-# What functions return, whatever their arguments are; where it is None they do nothing.
+# Results of functions, whatever their arguments are; functions with None do nothing.
 RESULTS: dict[str, Any] = {
     **{f"torch.xpu.{name}": value for name, value in _WITHOUT_DEVICE.items()},
     **{f"torch.mtia.{name}": value for name, value in _WITHOUT_DEVICE.items()},
@@ -358,7 +358,7 @@ RESULTS: dict[str, Any] = {
 
 
 def _require_initialized(func: Any) -> Any:
-    """A decorator for what needs other processes: to call the function is an error."""
+    """A decorator for functions that need other processes: calling the function is an error."""
 
     @functools.wraps(func)
     def refuse(*args: Any, **kwargs: Any) -> NoReturn:
@@ -369,7 +369,7 @@ def _require_initialized(func: Any) -> Any:
     return refuse
 
 
-# Values that are as PyTorch's are without what they belong to.
+# Values that equal PyTorch's, without the parts that they belong to.
 VALUES: dict[str, Any] = {
     "torch.xpu.default_generators": (),
     "torch.mtia.default_generators": (),

@@ -106,7 +106,7 @@ _EACH = [
     for refusal, names in groups
     for name in names.split()
 ]
-# Why, by name.
+# The reasons, by name.
 NAMES = {full: refusal for full, _, refusal in _EACH}
 
 

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 from .recorder import FORMAT, VERSION
 
-# How far ahead a pair is looked for.
+# How far ahead a pair is searched for.
 _AHEAD = 64
-# Ops that compute nothing: those that only one side has say nothing.
+# Ops that compute nothing: one that only one side has is no difference.
 _PLAIN = frozenset(
     [
         "alias",
@@ -46,7 +46,7 @@ _PLAIN = frozenset(
         "view",
     ]
 )
-# By which the numbers of a dtype may differ, where nothing else is said.
+# The default tolerance for the numbers of each dtype.
 _ROUNDING = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
 
 
@@ -65,7 +65,7 @@ class Line(NamedTuple):
 
 
 class Result(NamedTuple):
-    """A tensor that an op gave or wrote to; numbers are NaN where there are none."""
+    """A tensor that an op returned or wrote to; numbers are NaN where there are none."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -251,7 +251,7 @@ def _pairs(a: list[_Step], b: list[_Step]) -> Iterator[tuple[_Step | None, _Step
 
 
 def _next_pair(a: list[_Step], b: list[_Step], i: int, j: int) -> tuple[int, int]:
-    """How many steps of each side to pass by so that the next ones pair; as few as possible."""
+    """The numbers of steps to skip on each side so that the next ones pair; as few as possible."""
     for total in range(1, 2 * _AHEAD):
         for skipped in range(max(0, total - _AHEAD), min(total, _AHEAD) + 1):
             left, right = i + skipped, j + total - skipped
@@ -304,7 +304,7 @@ def _is_close(x: Result, y: Result, tolerance: float | None) -> bool:
 
 
 def report(a: Record, b: Record, found: Comparison) -> str:
-    """What was found, as text."""
+    """The result of the comparison as text."""
     lines = [_heading(a), _heading(b), ""]
     if found.bits is None and found.unpaired is None:
         lines.append(f"The runs are the same to the bit: {found.pairs} ops.")

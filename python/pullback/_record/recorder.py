@@ -48,7 +48,7 @@ def _signed(word: int) -> int:
 
 
 def _mixed(word: int) -> int:
-    """One mixed word, at place 0."""
+    """The mixed word of one word at index 0."""
     x = (word * _FIRST) & _WORD
     x ^= x >> 32
     x = (x * _SECOND) & _WORD
@@ -129,7 +129,7 @@ class Writer:
         self._file.close()
 
     def put(self, op: str, results: Any) -> None:
-        """Writes what an op gave."""
+        """Writes the results of an op."""
         node = self._node() if self._node is not None else None
         site = self._site_of(node) if node is not None else self._here()
         is_plain = op.partition(".")[2].partition(".")[0] in _SHAPES_ONLY
@@ -224,7 +224,7 @@ def _library(torch: Any) -> str:
 
 
 def _written(torch: Any, func: Any, args: Any, kwargs: dict[str, Any], result: Any) -> list[Any]:
-    """The tensors that an op gave; if it gave none, those that it wrote to."""
+    """The tensors that an op returned; if it returned none, those that it wrote to."""
     found: list[Any] = []
     _collect(torch, result, found)
     if not found:

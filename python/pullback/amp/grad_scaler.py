@@ -29,7 +29,7 @@ _VF: Any = _C._VariableFunctions
 
 
 class OptState(Enum):
-    """How far an optimiser has come in an iteration."""
+    """The progress of an optimiser in an iteration."""
 
     READY = 0
     UNSCALED = 1
@@ -37,7 +37,7 @@ class OptState(Enum):
 
 
 def _refresh_per_optimizer_state() -> dict[str, Any]:
-    """What is known of an optimiser at the beginning of an iteration."""
+    """The state of an optimiser at the beginning of an iteration."""
     return {"stage": OptState.READY, "found_inf_per_device": {}}
 
 
@@ -313,7 +313,7 @@ class GradScaler:
             elif int(tracker) + 1 < self._growth_interval:
                 tracker.add_(1)
             else:
-                # A factor that is no number any more would never come back.
+                # A factor that is not a number any more would never recover.
                 grown = scale * self._growth_factor
                 if bool(grown.isfinite()):
                     scale.copy_(grown)
@@ -329,27 +329,27 @@ class GradScaler:
         return self._init_scale if self._scale is None else float(self._scale)
 
     def get_growth_factor(self) -> float:
-        """By which the factor grows."""
+        """The growth factor."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
-        """Replaces it."""
+        """Replaces the growth factor."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
-        """By which the factor shrinks."""
+        """The backoff factor."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
-        """Replaces it."""
+        """Replaces the backoff factor."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
-        """How many good steps in a row it takes to grow."""
+        """The number of consecutive good steps before the scale grows."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:
-        """Replaces it."""
+        """Replaces the growth interval."""
         self._growth_interval = new_interval
 
     def _get_growth_tracker(self) -> int:

@@ -115,7 +115,7 @@ class Variable(metaclass=_VariableMeta):
         return made
 
     class _Engine:
-        """What wrappers of modules know the engine by."""
+        """The engine as wrappers of modules know it."""
 
         queue_callback = staticmethod(_C._queue_callback)
 
@@ -298,7 +298,7 @@ def _batched(
     create_graph: bool,
     allow: bool,
 ) -> Sequence[Tensor | None]:
-    """One run for all entries of the first dimension."""
+    """One backward run for all entries of the first dimension."""
     from .._vmap_internals import _vmap
 
     def pull(*vectors: Any) -> tuple[Tensor | None, ...]:

@@ -47,7 +47,7 @@ class ModuleRanges:
             self._open.pop().close()
 
     def close(self) -> None:
-        """Takes the hooks away, and closes what is open."""
+        """Removes the hooks, and closes open ranges."""
         for handle in self._handles:
             handle.remove()
         while self._open:

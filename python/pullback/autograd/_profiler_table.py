@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 _NUMBER = 12
 # Between columns.
 _GAP = "  "
-# How many of the lines that led to an event are shown.
+# The number of lines of an event's stack that are shown.
 _MOST_LINES = 5
 _TIMES = {"us": 1.0, "ms": 1e3, "s": 1e6}
 _FLOPS = ["FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs"]
 
 
 class Widths(NamedTuple):
-    """How many characters are shown at most."""
+    """The largest number of characters shown in each column."""
 
     name: int
     source: int
@@ -28,7 +28,7 @@ class Widths(NamedTuple):
 
 
 def _format_time(time_us: float, unit: str | None = None) -> str:
-    """Microseconds in words: in ``us``, ``ms`` or ``s``."""
+    """Microseconds as text: in ``us``, ``ms`` or ``s``."""
     if unit is None:
         unit = next((unit for unit in ("s", "ms") if time_us >= _TIMES[unit]), "us")
     if unit not in _TIMES:
@@ -37,12 +37,12 @@ def _format_time(time_us: float, unit: str | None = None) -> str:
 
 
 def _format_time_share(time_us: float, total_time_us: float) -> str:
-    """A part in percent; of nothing there is none."""
+    """A share in percent; of a total of zero there is none."""
     return "NaN" if total_time_us == 0 else f"{time_us * 100.0 / total_time_us:.2f}%"
 
 
 def _format_memory(nbytes: float) -> str:
-    """Bytes in words: in ``B``, ``KB``, ``MB`` or ``GB``."""
+    """Bytes as text: in ``B``, ``KB``, ``MB`` or ``GB``."""
     for power, unit in ((30, "GB"), (20, "MB"), (10, "KB")):
         if abs(nbytes) >= 1 << power:
             return f"{nbytes / (1 << power):.2f} {unit}"
@@ -61,7 +61,7 @@ def _tail(text: str, width: int) -> str:
 
 class _Column(NamedTuple):
     title: str
-    # What it shows of an event: a text for each line.
+    # The content of a column: a text for each line of an event.
     cells: Callable[[Any], list[str]]
     width: int
     is_left: bool = False

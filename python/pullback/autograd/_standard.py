@@ -37,7 +37,7 @@ def _are_saved_tensors_hooks_enabled() -> bool:
 
 
 def install() -> None:
-    """Puts them into the extension."""
+    """Adds the functions to the extension."""
     names = {
         "SavedTensor": "SavedTensor",
         "_get_current_graph_task_keep_graph": "_current_graph_task_keep_graph",

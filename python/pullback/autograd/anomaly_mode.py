@@ -10,7 +10,7 @@ __all__ = ["detect_anomaly", "set_detect_anomaly"]
 
 
 class _Mode:
-    """Puts back what was when it was made."""
+    """Restores the mode that was set when the object was made."""
 
     def __init__(self) -> None:
         self.prev = _C.is_anomaly_enabled()

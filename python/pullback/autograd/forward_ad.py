@@ -116,7 +116,7 @@ def _call_or_override(function: Callable[..., Any], *args: Any) -> Any:
 
 
 class UnpackedDualTensor(NamedTuple):
-    """What :func:`unpack_dual` gives: the value without tangent, and the tangent or None."""
+    """The result of :func:`unpack_dual`: the value without tangent, and the tangent or None."""
 
     primal: Tensor
     tangent: Tensor | None

@@ -36,7 +36,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class FunctionCtx:
-    """The calls that ``ctx`` understands; they are native, see ``_C._FunctionBase``."""
+    """The methods of ``ctx``; they are native, see ``_C._FunctionBase``."""
 
     save_for_backward: Callable[..., None]
     mark_dirty: Callable[..., None]
@@ -48,7 +48,7 @@ class FunctionCtx:
 
         @property
         def saved_tensors(self) -> tuple[Tensor, ...]:
-            """What forward saved."""
+            """The tensors that forward saved."""
 
     def save_for_forward(self, *tensors: Any) -> None:
         """Keeps tensors for ``jvp``.
@@ -140,7 +140,7 @@ class FunctionMeta(type):
 
 
 class _Protocol:
-    """What a user's class may define."""
+    """The methods that a user's class may define."""
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:

@@ -129,7 +129,7 @@ class inference_mode(_Mode):
 
 
 def is_multithreading_enabled() -> bool:
-    """What :class:`set_multithreading_enabled` set on this thread; True at first."""
+    """The setting of :class:`set_multithreading_enabled` on this thread; True initially."""
     return _C._is_multithreading_enabled()
 
 
@@ -231,7 +231,7 @@ class masked_zeros(_Mode):
         self.prev = False
 
     def __enter__(self) -> None:
-        """Turns it on."""
+        """Switches the mode on."""
         self.prev = _C._is_masked_zeros()
         _C._set_masked_zeros(True)
 
@@ -252,7 +252,7 @@ class _unsafe_preserve_version_counter(_Mode):
         self.versions = [tensor._version for tensor in self.tensors]
 
     def __enter__(self) -> None:
-        """Changes nothing."""
+        """Has no effect."""
 
     def __exit__(self, *exception: object) -> None:
         _C._unsafe_set_version_counter(self.tensors, self.versions)

@@ -53,7 +53,7 @@ class GradientEdge(NamedTuple):
 
     node: Any
     output_nr: int
-    #: What keeps the graph alive in PyTorch; here the node does that itself.
+    #: The object that keeps the graph alive in PyTorch; here the node does that itself.
     ownership_token: Any = None
 
 
@@ -180,10 +180,10 @@ class _Handle:
 
 
 class _KeptTensors:
-    """Saved tensors, and clones of those that were written to.
+    """Saved tensors, and clones of the tensors that were written to.
 
-    A tensor is known by its memory, itself, where it begins and its version (``tid``); what a write
-    to memory changes is what was saved of it at that version (``sid``).
+    A tensor is identified by its memory, itself, its offset and its version (``tid``); a write to
+    memory changes the tensors that were saved of it at that version (``sid``).
     """
 
     def __init__(self) -> None:
@@ -211,7 +211,7 @@ class _KeptTensors:
         return handle
 
     def before_write(self, tensor: Tensor) -> None:
-        """Clones what was saved of the memory that is about to change."""
+        """Clones the saved tensors of the memory that is about to change."""
         for tid in self.sid_to_tid.pop(self._sid(tensor), ()):
             handle = self.tid_to_weakhandle.get(tid)
             if handle is not None and handle not in self.cloned:
@@ -220,7 +220,7 @@ class _KeptTensors:
                     self.cloned[handle] = original.detach().clone()
 
     def clear(self) -> None:
-        """Forgets everything."""
+        """Forgets all saved tensors."""
         self.original.clear()
         self.cloned.clear()
         self.tid_to_weakhandle.clear()
@@ -287,17 +287,17 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
 
 
 def _register_hook(self: Any, hook: Callable[..., Any]) -> RemovableHandle:
-    """Lets ``hook(grad_inputs, grad_outputs)`` see, and replace, what the node gives."""
+    """Lets ``hook(grad_inputs, grad_outputs)`` see, and replace, the node's results."""
     return _hooks.add(self._post_hooks(), hook)
 
 
 def _register_prehook(self: Any, hook: Callable[..., Any]) -> RemovableHandle:
-    """Lets ``hook(grad_outputs)`` see, and replace, what the node is given."""
+    """Lets ``hook(grad_outputs)`` see, and replace, the gradients that the node is given."""
     return _hooks.add(self._pre_hooks(), hook)
 
 
 def _repr_html(self: Any) -> str:
-    """What a notebook shows of a node: the graph behind it."""
+    """The HTML of a node for notebooks: the graph behind it."""
     from .._html import node_html
 
     return node_html(self)
@@ -315,7 +315,7 @@ class _Handles:
         self.handles = tuple(handles)
 
     def remove(self) -> None:
-        """Takes all the hooks away."""
+        """Removes all the hooks."""
         for handle in self.handles:
             handle.remove()
 

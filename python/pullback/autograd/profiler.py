@@ -69,7 +69,7 @@ def _usable_device(use_device: str | None) -> str | None:
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """Makes many objects that all stay: to look for garbage among them took most of the time."""
+    """Makes many objects that all stay: the search for garbage among them took most of the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -155,7 +155,7 @@ class profile:
         self._modules: Any = None
         self._running = False
         self._traces = False
-        # What was recorded; events are made of it when they are asked for.
+        # The recorded data; events are made of it on first access.
         self.kineto_results: Any = None
         self._function_events: EventList | None = None
         self._earlier: list[FunctionEvent] = []
@@ -252,7 +252,7 @@ class profile:
         """The events of what was recorded."""
         raw = self.kineto_results.events()
         memory, outside = self._read_memory([event[7] for event in raw])
-        # An event that is left out is none; what is within it is within what is around it.
+        # An event that is left out is None; events within it are within the event around it.
         made: list[FunctionEvent | None] = []
         parents: list[FunctionEvent | None] = []
         modules: list[str] = []
@@ -282,7 +282,7 @@ class profile:
         return result
 
     def _event(self, number: int, item: tuple[Any, ...], memory: int) -> FunctionEvent:
-        """One event of the list that the extension gives."""
+        """One event of the list that the extension returns."""
         (name, overload, thread, forward, span, scope, nr, _, is_async, kind, inputs, stack) = item
         shapes, values, flops = inputs
         return FunctionEvent(
@@ -507,7 +507,7 @@ class _ObservedRange:
         self._record, self._ends = record, ends
 
     def close(self) -> None:
-        """Ends the range; again is nothing."""
+        """Ends the range; a second call has no effect."""
         self._record.close()
         ends, self._ends = self._ends, []
         for end in reversed(ends):
@@ -515,7 +515,7 @@ class _ObservedRange:
 
 
 def _enter(name: str, args: str | None = None) -> Any:
-    """Opens a range of the program, and tells observers.
+    """Opens a range of the program, and notifies observers.
 
     Raises:
         RuntimeError: if the name or the argument is no text.
@@ -634,7 +634,7 @@ def parse_nvprof_trace(path: str) -> NoReturn:
 
 
 class EnforceUnique:
-    """Refuses what it has seen before."""
+    """Refuses keys that it has seen before."""
 
     def __init__(self) -> None:
         self.seen: set[tuple[Any, ...]] = set()
@@ -658,12 +658,12 @@ class KinetoStepTracker:
 
     @classmethod
     def init_step_count(cls, requester: str) -> None:
-        """Lets somebody count, from the current step on."""
+        """Registers a counter of steps, from the current step on."""
         cls._steps[requester] = cls._current_step
 
     @classmethod
     def erase_step_count(cls, requester: str) -> bool:
-        """Lets somebody count no more; whether they did."""
+        """Removes a counter of steps; returns whether it was registered."""
         return cls._steps.pop(requester, None) is not None
 
     @classmethod

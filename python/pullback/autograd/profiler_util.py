@@ -41,7 +41,7 @@ __all__ = [
 
 MEMORY_EVENT_NAME = "[memory]"
 OUT_OF_MEMORY_EVENT_NAME = "[OutOfMemory]"
-# What the profiler itself causes, and what says nothing.
+# Events that the profiler itself causes, and events without information.
 _FILTERED = frozenset(
     {
         MEMORY_EVENT_NAME,
@@ -98,7 +98,7 @@ def _metric(name: str) -> str:
 
 
 class FormattedTimesMixin:
-    """Times in words, and per call."""
+    """Times as text, and per call."""
 
     cpu_time_total: float
     device_time_total: float
@@ -123,44 +123,44 @@ class FormattedTimesMixin:
 
     @property
     def cpu_time_str(self) -> str:
-        """``cpu_time`` in words."""
+        """``cpu_time`` as text."""
         return _format_time(self.cpu_time)
 
     @property
     def device_time_str(self) -> str:
-        """``device_time`` in words."""
+        """``device_time`` as text."""
         return _format_time(self.device_time)
 
     @property
     def cpu_time_total_str(self) -> str:
-        """``cpu_time_total`` in words."""
+        """``cpu_time_total`` as text."""
         return _format_time(self.cpu_time_total)
 
     @property
     def device_time_total_str(self) -> str:
-        """``device_time_total`` in words."""
+        """``device_time_total`` as text."""
         return _format_time(self.device_time_total)
 
     @property
     def self_cpu_time_total_str(self) -> str:
-        """``self_cpu_time_total`` in words."""
+        """``self_cpu_time_total`` as text."""
         return _format_time(self.self_cpu_time_total)
 
     @property
     def self_device_time_total_str(self) -> str:
-        """``self_device_time_total`` in words."""
+        """``self_device_time_total`` as text."""
         return _format_time(self.self_device_time_total)
 
 
 class Interval:
-    """From ``start`` to ``end``, in microseconds."""
+    """The interval from ``start`` to ``end``, in microseconds."""
 
     def __init__(self, start: float, end: float) -> None:
         self.start = start
         self.end = end
 
     def elapsed_us(self) -> float:
-        """How long it is."""
+        """The length of the interval."""
         return self.end - self.start
 
 
@@ -209,7 +209,7 @@ class EventMetadata(NamedTuple):
 
 
 class Kernel(NamedTuple):
-    """What ran on a device for an event."""
+    """A kernel that ran on a device for an event."""
 
     name: str
     device: int
@@ -297,19 +297,19 @@ class FunctionEvent(FormattedTimesMixin):
 
     @property
     def _counts(self) -> bool:
-        """Whether its time is the CPU's own: not of what went on elsewhere meanwhile."""
+        """Whether the time of the event is the CPU's own, not that of work elsewhere meanwhile."""
         return not self.is_async and self.device_type is DeviceType.CPU
 
     @property
     def self_cpu_memory_usage(self) -> int:
-        """Bytes taken less bytes given back, without what events within it did."""
+        """Bytes allocated less bytes freed, without those of events within it."""
         if not self._counts:
             return 0
         return self.cpu_memory_usage - sum(child.cpu_memory_usage for child in self.cpu_children)
 
     @property
     def self_device_memory_usage(self) -> int:
-        """The same on a device."""
+        """The memory allocated on a device by the event itself."""
         if not self._counts:
             return 0
         within = sum(child.device_memory_usage for child in self.cpu_children)
@@ -317,19 +317,19 @@ class FunctionEvent(FormattedTimesMixin):
 
     @property
     def cpu_time_total(self) -> float:  # type: ignore[override]
-        """How long it took."""
+        """The duration of the event."""
         return self.time_range.elapsed_us() if self.device_type is DeviceType.CPU else 0
 
     @property
     def self_cpu_time_total(self) -> float:  # type: ignore[override]
-        """How long it took without the events directly within it."""
+        """The duration of the event without the events directly within it."""
         if not self._counts:
             return 0
         return self.cpu_time_total - sum(child.cpu_time_total for child in self.cpu_children)
 
     @property
     def device_time_total(self) -> float:  # type: ignore[override]
-        """How long what it started ran on devices."""
+        """The duration on devices of the kernels that the event started."""
         if self.device_type is not DeviceType.CPU:
             return self.time_range.elapsed_us()
         own = sum(kernel.duration for kernel in self.kernels)
@@ -337,7 +337,7 @@ class FunctionEvent(FormattedTimesMixin):
 
     @property
     def self_device_time_total(self) -> float:  # type: ignore[override]
-        """The same without the events directly within it."""
+        """The duration on devices without the events directly within it."""
         if self.device_type is not DeviceType.CPU:
             return self.device_time_total
         return sum(kernel.duration for kernel in self.kernels)
@@ -348,7 +348,7 @@ class FunctionEvent(FormattedTimesMixin):
 
     @property
     def key(self) -> str:
-        """What it is added up under."""
+        """The key by which the event is added up."""
         return self.name
 
     def __repr__(self) -> str:
@@ -367,9 +367,9 @@ class FunctionEvent(FormattedTimesMixin):
 
 
 class FunctionEventAvg(FormattedTimesMixin):
-    """Events added up."""
+    """The sum of several events."""
 
-    # What the first event says for all of them.
+    # Fields in which the first event stands for all of them.
     _COPIED = (
         "node_id",
         "is_async",
@@ -473,7 +473,7 @@ class EventList(list[Any]):
         self._tree_built = False
 
     def _like(self, events: Iterable[Any]) -> EventList:
-        """A list of other events that shows the same of them."""
+        """A list of other events with the same display options."""
         return EventList(
             events,
             use_device=self._use_device,
@@ -507,7 +507,7 @@ class EventList(list[Any]):
             around: list[FunctionEvent] = []
             for event in events:
                 span = event.time_range
-                # One that ends earlier is not around this one.
+                # An event that ends earlier is not around this one.
                 while around and (
                     span.start >= around[-1].time_range.end or span.end > around[-1].time_range.end
                 ):
@@ -650,7 +650,7 @@ class EventList(list[Any]):
 
     @property
     def supported_export_stacks_metrics(self) -> list[str]:
-        """What :meth:`export_stacks` can write."""
+        """The metrics that :meth:`export_stacks` can write."""
         return list(_STACK_METRICS)
 
     def export_stacks(self, path: str, metric: str) -> None:
@@ -661,7 +661,7 @@ class EventList(list[Any]):
         """
         if metric not in _STACK_METRICS:
             raise ValueError(f"metric should be one of: {_STACK_METRICS}")
-        # What separates frames and numbers must not be in them.
+        # The separators of frames and numbers must not occur in them.
         clean = str.maketrans(" ;\t\n", "____")
         with open(path, "w", encoding="utf-8") as out:
             for event in self:
@@ -698,7 +698,7 @@ class EventList(list[Any]):
 
 
 class StringTable(defaultdict[str, str]):
-    """Names as they are shown, each worked out once."""
+    """Names as they are shown, each computed once."""
 
     def __missing__(self, key: str) -> str:
         self[key] = key
@@ -712,7 +712,7 @@ class MemRecordsAcc:
         self._mem_records = sorted(mem_records, key=lambda record: record[0].start_ns())
 
     def in_interval(self, start_ns: int, end_ns: int) -> Iterator[Any]:
-        """Those that began from ``start_ns`` to ``end_ns``."""
+        """The events that began from ``start_ns`` to ``end_ns``."""
         for record in self._mem_records:
             if start_ns <= record[0].start_ns() <= end_ns:
                 yield record

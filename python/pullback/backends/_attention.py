@@ -14,7 +14,7 @@ _NAMES = ("flash", "math", "mem_efficient", "cudnn")
 
 
 class SDPAParams(NamedTuple):
-    """What attention is asked for."""
+    """The arguments of a call of attention."""
 
     query: Any
     key: Any

@@ -15,19 +15,19 @@ Check = Callable[[str, object], None]
 
 
 def is_bool(name: str, value: object) -> None:
-    """Refuses what is no bool."""
+    """Refuses a value that is not a bool."""
     if not isinstance(value, bool):
         raise RuntimeError(f"{name} expects a bool, but got {type(value).__name__}")
 
 
 def is_int(name: str, value: object) -> None:
-    """Refuses what is no whole number."""
+    """Refuses a value that is not a whole number."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise RuntimeError(f"{name} expects an int, but got {type(value).__name__}")
 
 
 def is_precision(name: str, value: object) -> None:
-    """Refuses what is no precision that products of ``float32`` may have."""
+    """Refuses a name that is not a precision of products of ``float32``."""
     if not isinstance(value, str):
         raise TypeError(f"{name} expects a string, but got {type(value).__name__}")
     if value not in ("none", "ieee", "tf32", "bf16"):

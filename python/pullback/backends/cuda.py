@@ -54,7 +54,7 @@ __all__ = [
 
 
 def is_reduction(name: str, value: object) -> None:
-    """Refuses what says not whether sums may be kept in the inputs' dtype."""
+    """Refuses a value that does not say whether sums may be kept in the inputs' dtype."""
     values = value if isinstance(value, (list, tuple)) else [value]
     if not values or not all(isinstance(item, bool) for item in values):
         raise TypeError(f"{name} expects a bool or a tuple/list of bools, but got {type(value)}")
@@ -71,7 +71,7 @@ matmul = Switches(
 
 
 def is_built() -> bool:
-    """Whether this build could use it."""
+    """Whether this build could use CUDA."""
     return False
 
 

@@ -30,17 +30,17 @@ fp32_precision = "none"
 
 
 def is_available() -> bool:
-    """Whether this build uses it."""
+    """Whether this build uses cuDNN."""
     return False
 
 
 def version() -> int | None:
-    """Its version; there is none."""
+    """The version of cuDNN; there is none."""
     return None
 
 
 def is_acceptable(tensor: Any) -> bool:
-    """Whether it could work on the tensor."""
+    """Whether cuDNN could work on the tensor."""
     return False
 
 

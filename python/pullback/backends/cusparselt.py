@@ -9,12 +9,12 @@ __all__ = ["get_max_alg_id", "is_available", "version"]
 
 
 def is_available() -> bool:
-    """Whether this build uses it."""
+    """Whether this build uses cuSPARSELt."""
     return False
 
 
 def version() -> int | None:
-    """Its version; there is none."""
+    """The version of cuSPARSELt; there is none."""
     return None
 
 

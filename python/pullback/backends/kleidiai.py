@@ -9,7 +9,7 @@ __all__ = ["is_available"]
 
 
 def is_available() -> bool:
-    """Whether this build uses it."""
+    """Whether this build uses KleidiAI."""
     return False
 
 

@@ -1,4 +1,4 @@
-"""Whether the library is used: it is not."""
+"""Whether MKL is used: no."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VERBOSE_ON = 1
 
 
 def is_available() -> bool:
-    """Whether this build uses it."""
+    """Whether this build uses MKL."""
     return False
 
 

@@ -23,7 +23,7 @@ fp32_precision = "none"
 
 
 def is_available() -> bool:
-    """Whether this build uses it."""
+    """Whether this build uses oneDNN."""
     return False
 
 

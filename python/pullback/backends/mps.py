@@ -18,12 +18,12 @@ __all__ = [
 
 
 def is_built() -> bool:
-    """Whether this build could use them."""
+    """Whether this build could use Apple's GPUs."""
     return False
 
 
 def is_available() -> bool:
-    """Whether tensors can live on one."""
+    """Whether tensors can be on Apple's GPUs."""
     return False
 
 

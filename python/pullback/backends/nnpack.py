@@ -13,12 +13,12 @@ enabled = True
 
 
 def is_available() -> bool:
-    """Whether this build uses it."""
+    """Whether this build uses NNPACK."""
     return False
 
 
 def set_flags(_enabled: bool) -> tuple[bool]:
-    """Sets the switch, and gives what it was."""
+    """Sets the switch, and returns its previous value."""
     global enabled
     is_bool("enabled", _enabled)
     before, enabled = enabled, _enabled

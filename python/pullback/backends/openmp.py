@@ -1,4 +1,4 @@
-"""Whether the library is used: it is not."""
+"""Whether OpenMP is used: no."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["is_available"]
 
 
 def is_available() -> bool:
-    """Whether this build uses it."""
+    """Whether this build uses OpenMP."""
     return False
 
 

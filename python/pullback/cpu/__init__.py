@@ -31,7 +31,7 @@ __all__ = [
 _lazy.submodules(globals(), "amp")
 
 
-# The names of instruction sets here, and in what Linux tells.
+# The names of instruction sets here, and in the processor information of Linux.
 _FLAGS = {
     "sse2": "sse2",
     "sse3": "pni",
@@ -114,17 +114,17 @@ class Event:
     """A point in the work of the CPU, which is past as soon as it is there."""
 
     def query(self) -> bool:
-        """Whether all work before it is done: it is."""
+        """Whether all work before the event is done: always."""
         return True
 
     def record(self, stream: Any = None) -> None:
-        """Records the point."""
+        """Records the event."""
 
     def synchronize(self) -> None:
-        """Waits for all work before it, which is done."""
+        """Waits for all work before the event, which is done."""
 
     def wait(self, stream: Any = None) -> None:
-        """Lets a stream's later work wait for it."""
+        """Lets a stream's later work wait for the event."""
 
 
 _streams = [Stream()]

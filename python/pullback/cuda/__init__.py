@@ -78,7 +78,7 @@ __all__ = [
     *_MEMORY,
 ]
 
-# One for each device that is there when the program begins.
+# One generator for each device that exists when the program begins.
 default_generators: tuple[Any, ...] = ()
 has_half = False
 has_magma = False

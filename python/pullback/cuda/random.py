@@ -60,7 +60,7 @@ def set_rng_state(new_state: Tensor, device: Any = "cuda") -> None:
 
 
 def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
-    """Gives the generators of all devices their states.
+    """Sets the states of the generators of all devices.
 
     Raises:
         RuntimeError: for more states than there are devices, if there are any.

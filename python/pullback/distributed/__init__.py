@@ -302,7 +302,7 @@ def get_default_backend_for_device(device: Any) -> str:
 
 
 def get_pg_count() -> int:
-    """How many groups there are."""
+    """The number of groups."""
     return _group.count()
 
 
@@ -416,7 +416,7 @@ def new_subgroups_by_enumeration(
 
 
 class DebugLevel(enum.IntEnum):
-    """How much is told of what processes tell each other."""
+    """The level of detail of messages about communication."""
 
     OFF = 0
     INFO = 1
@@ -432,7 +432,7 @@ def get_debug_level() -> DebugLevel:
 
 
 def set_debug_level(level: DebugLevel) -> None:
-    """Keeps how much is to be told; a process alone tells nothing."""
+    """Stores the level of detail; a process alone sends no messages."""
     global _debug_level
     _debug_level = DebugLevel(level)
 

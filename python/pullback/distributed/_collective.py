@@ -1,4 +1,4 @@
-"""Collectives in a group of one: what goes around comes back as it is, and the rest is checked."""
+"""Collectives in a group of one: tensors come back unchanged, and the arguments are checked."""
 
 from __future__ import annotations
 

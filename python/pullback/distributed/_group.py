@@ -70,15 +70,15 @@ class ProcessGroup:
         return 0
 
     def size(self) -> int:
-        """How many processes there are: 1."""
+        """The number of processes: 1."""
         return 1
 
     def name(self) -> str:
-        """What carries messages."""
+        """The name of the backend."""
         return str(self._backend)
 
     def get_group_store(self) -> Store:
-        """Where its processes keep what they tell each other."""
+        """The store of its processes."""
         return self._store
 
 
@@ -97,7 +97,7 @@ class group(metaclass=_World):
 
 
 class GroupMember(metaclass=_World):
-    """Has the group of all processes, and what stands for none."""
+    """Holds the group of all processes, and the value for no group."""
 
     NON_GROUP_MEMBER = -100
 
@@ -361,5 +361,5 @@ def is_initialized() -> bool:
 
 
 def count() -> int:
-    """How many groups there are."""
+    """The number of groups."""
     return len(_groups)

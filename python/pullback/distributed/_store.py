@@ -33,7 +33,7 @@ class DistStoreError(DistError):
 
 
 class QueueEmptyError(DistStoreError):
-    """A queue of a store holds nothing."""
+    """A queue of a store is empty."""
 
 
 def _bytes(value: Any) -> bytes:
@@ -45,7 +45,7 @@ def _bytes(value: Any) -> bytes:
 
 
 class Store:
-    """Names with bytes, shared by those who hold the store.
+    """Names with bytes, shared by all holders of the store.
 
     A class derived from it defines ``_read`` and ``_write``.
     """
@@ -70,7 +70,7 @@ class Store:
 
     @property
     def timeout(self) -> timedelta:
-        """How long :meth:`get` and :meth:`wait` wait."""
+        """The timeout of :meth:`get` and :meth:`wait`."""
         return self._timeout
 
     def set_timeout(self, timeout: timedelta) -> None:
@@ -78,7 +78,7 @@ class Store:
         self._timeout = timeout
 
     def set(self, key: str, value: Any) -> None:
-        """Keeps a value."""
+        """Stores a value."""
         kept = _bytes(value)
         self._change(lambda values: values.__setitem__(key, kept))
 
@@ -148,7 +148,7 @@ class Store:
         return found
 
     def num_keys(self) -> int:
-        """How many names there are."""
+        """The number of keys."""
         with self._changed:
             return len(self._read())
 
@@ -278,5 +278,5 @@ class PrefixStore(Store):
 
 
 def copied(thing: Any) -> Any:
-    """What another process would get: a copy by way of a pickle."""
+    """The object as another process would get it: a copy by way of a pickle."""
     return pickle.loads(pickle.dumps(thing))

@@ -12,7 +12,7 @@ __all__ = ["RedOpType", "ReduceOp", "Work", "reduce_op"]
 
 
 class RedOpType(enum.IntEnum):
-    """How values of several processes become one."""
+    """The reduction of values of several processes."""
 
     SUM = 0
     AVG = 1
@@ -98,19 +98,19 @@ class Work:
         """Lets this thread's stream wait for the work, which is done."""
 
     def is_completed(self) -> bool:
-        """Whether the work is done: it is."""
+        """Whether the work is done: always."""
         return True
 
     def is_success(self) -> bool:
-        """Whether it succeeded: it did."""
+        """Whether the work succeeded: always."""
         return True
 
     def exception(self) -> BaseException | None:
-        """The error that it ended with: none."""
+        """The error of the work: None."""
         return None
 
     def result(self) -> list[Any]:
-        """The tensors that it wrote."""
+        """The tensors that the work wrote."""
         return list(self._result)
 
     def source_rank(self) -> int:
@@ -125,7 +125,7 @@ class Work:
         )
 
     def get_future(self) -> Future[list[Any]]:
-        """A future of the tensors that it wrote, which is done."""
+        """A future of the tensors that the work wrote, which is done."""
         future: Future[list[Any]] = Future()
         future.set_result(self.result())
         return future

@@ -32,7 +32,7 @@ class _Several(Transform):
         return all(transform.bijective for transform in self.transforms)
 
     def _slices(self, value: Any) -> Sequence[Any]:
-        """What each transform is to work on."""
+        """The slice of the argument for each transform."""
         raise NotImplementedError
 
     def _check(self, value: Any, size: int, what: str) -> None:
@@ -47,7 +47,7 @@ class _Several(Transform):
             )
 
     def _each(self, function: Callable[..., Any], *values: Any) -> list[Any]:
-        """What a function of a transform and its slices gives."""
+        """The results of a function for each transform and its slice."""
         slices = (self._slices(value) for value in values)
         return [function(*given) for given in zip(self.transforms, *slices, strict=True)]
 

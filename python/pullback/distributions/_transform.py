@@ -1,4 +1,4 @@
-"""What all transforms are, and those made of others: inverses, chains, more dimensions."""
+"""The base of all transforms, and composite ones: inverses, chains, more dimensions."""
 
 from __future__ import annotations
 

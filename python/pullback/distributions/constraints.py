@@ -461,7 +461,7 @@ class _Several(Constraint):
 
     @property
     def is_discrete(self) -> bool:
-        """Whether one of the sets is."""
+        """Whether one of the sets is discrete."""
         return any(constraint.is_discrete for constraint in self.cseq)
 
     @property
@@ -514,7 +514,7 @@ class _Stack(_Several):
 
     @property
     def event_dim(self) -> int:
-        """As many as a slice has, and one more if the dimension is among these."""
+        """The number of a slice, and one more if the dimension is among these."""
         dim = max(int(constraint.event_dim) for constraint in self.cseq)
         return dim + 1 if self.dim + dim < 0 else dim
 

@@ -62,7 +62,7 @@ class ContinuousBernoulli(OneParameter, ExponentialFamily):
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
     def _is_far(self) -> Any:
-        """Where ``p`` is not near 1/2."""
+        """The elements where ``p`` is not near 1/2."""
         low, high = self._lims
         return (self.probs <= low) | (self.probs > high)
 

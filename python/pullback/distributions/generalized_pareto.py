@@ -63,7 +63,7 @@ class GeneralizedPareto(Distribution):
         z = (value - self.loc) / self.scale
         is_zero, k = self._shape()
         exponent = 1 / k + 1
-        # (Of a uniform distribution, k = -1, the density is 1 up to the end.)
+        # (For a uniform distribution, k = -1, the density is 1 up to the end.)
         power = where(exponent == 0, zeros_like(z), exponent * log1p(k * z))
         return -self.scale.log() - where(is_zero, z, power)
 

@@ -69,7 +69,7 @@ class Geometric(OneParameter):
         if self._validate_args:
             self._validate_sample(value)
         value, probs = broadcast_all(value, self.probs)
-        # No failures where none can be: 0 log(0) is 0.
+        # There are no failures where none are possible: 0 log(0) is 0.
         probs = probs.masked_fill((probs == 1) & (value == 0), 0)
         return value * (-probs).log1p() + self.probs.log()
 

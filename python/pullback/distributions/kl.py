@@ -48,7 +48,7 @@ _Function = Callable[[Any, Any], Any]
 _Pair = tuple[type, type]
 
 _KL_REGISTRY: dict[_Pair, _Function] = {}
-# What was found for pairs of types, until something is registered.
+# The functions found for pairs of types, until another one is registered.
 _KL_MEMOIZE: dict[_Pair, Any] = {}
 
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
@@ -152,7 +152,7 @@ def _infinite_where(condition: Any, value: Any) -> Any:
     return where(condition, math.inf, value)
 
 
-# What p gives and q cannot: (p, the parameter that says the shape), and the q.
+# Values that p can take and q cannot: (p, the parameter with the shape), and the q.
 _UNBOUNDED = (Beta, ContinuousBernoulli, Exponential, Gamma, Pareto, Uniform)
 _POSITIVE = (Beta, ContinuousBernoulli, Pareto, Uniform)
 _INFINITE: list[tuple[type, str, tuple[type, ...]]] = [

@@ -111,7 +111,7 @@ class LowRankMultivariateNormal(Distribution):
     @lazy_property
     def scale_tril(self) -> Any:
         """The Cholesky factor of the covariance."""
-        # That of 1 + V V^T with V = D^-1/2 W, times D^1/2.
+        # The Cholesky factor of 1 + V V^T with V = D^-1/2 W, times D^1/2.
         root = self._covariance.diag.sqrt().unsqueeze(-1)
         scaled = self._covariance.factor / root
         factor = root * linalg.cholesky(_plus_identity(scaled @ scaled.mT))

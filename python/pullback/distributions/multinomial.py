@@ -81,7 +81,7 @@ class Multinomial(OfCategories):
         if self._validate_args:
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
-        # What cannot come and did not come counts nothing.
+        # A category of probability 0 that did not occur contributes nothing.
         logits = logits.masked_fill((value == 0) & (logits == -math.inf), 0)
         choices = lgamma(value.sum(-1) + 1) - lgamma(value + 1).sum(-1)
         return choices + (logits * value).sum(-1)

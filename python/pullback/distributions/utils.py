@@ -1,4 +1,4 @@
-"""What the distributions share: broadcasting, probabilities and logits, lazy properties.
+"""The common parts of distributions: broadcasting, probabilities and logits, lazy properties.
 
 Nothing here knows a distribution.
 """
@@ -139,14 +139,14 @@ class lazy_property(Generic[T, R]):
 
 
 class _lazy_property_and_property(lazy_property[T, R], property):
-    """What a class shows of a lazy property."""
+    """The class attribute of a lazy property."""
 
     def __init__(self, wrapped: Callable[[T], R]) -> None:
         property.__init__(self, wrapped)
 
 
 def _is_in_triangle(size: int, diag: int, device: Any) -> Tensor:
-    """Which elements of a square matrix are not above the diagonal ``diag``."""
+    """The mask of the elements of a square matrix that are not above the diagonal ``diag``."""
     columns = arange(size, device=device)
     return columns < columns.view(-1, 1) + (diag + 1)
 

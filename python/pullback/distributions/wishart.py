@@ -144,7 +144,7 @@ class Wishart(Covariance, ExponentialFamily):
         return factor @ factor.mT
 
     def _is_singular(self, sample: Any) -> Any:
-        """Which draws have a singular matrix anywhere in the batch."""
+        """The draws with a singular matrix anywhere in the batch."""
         is_singular = ~self.support.check(sample)
         return is_singular.flatten(1).any(-1) if self._batch_shape else is_singular
 

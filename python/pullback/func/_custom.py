@@ -20,7 +20,7 @@ _MORE = "See the chapter on extending torch.func in PyTorch's notes."
 
 
 class VmapInfo(NamedTuple):
-    """What a class's ``vmap`` is told about the batch."""
+    """The description of the batch that a class's ``vmap`` gets."""
 
     batch_size: int
     """How many examples there are."""
@@ -108,7 +108,7 @@ def _check_rule(cls: Any, has_rule: bool) -> None:
 
 
 def _by_rule(cls: Any, values: tuple[Any, ...], level: int, randomness: str) -> Any:
-    """What the class's ``vmap`` gives; batch dimensions are in front."""
+    """The result of the class's ``vmap``; batch dimensions are in front."""
     leaves = [leaf for leaf in tree_leaves(values) if _level(leaf) == level]
     size = int(_C._vmap_unwrapped(leaves[0]).shape[0])
 

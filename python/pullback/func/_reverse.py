@@ -145,7 +145,7 @@ class Point:
         self._known = self.inputs if around is None else self.inputs + around._known
 
     def call(self, function: Callable[[Any], Any]) -> Any:
-        """What a function of the tree gives.
+        """The result of a function of the tree.
 
         Raises:
             RuntimeError: if it wrote to an input.
@@ -156,7 +156,7 @@ class Point:
                 _C._transform_own(self.inputs)
                 result = function(self.spec.unflatten(self.inputs))
         finally:
-            # Nobody outside can ask for a derivative by these inputs any more.
+            # Code outside cannot request derivatives by these inputs any more.
             _C._func_close(self.inputs)
         if any(given.grad_fn is not node for given, node in zip(self.inputs, nodes, strict=True)):
             raise RuntimeError(
@@ -203,7 +203,7 @@ class Point:
         ]
 
     def _is_asked_for(self, outputs: Sequence[Tensor], vectors: Sequence[Tensor]) -> bool:
-        """Whether gradients are to have a history: somebody outside may differentiate them."""
+        """Whether gradients need a history, because code outside may differentiate them."""
         if not _C.is_grad_enabled():
             return False
         if any(isinstance(v, _C.TensorBase) and v.requires_grad for v in vectors):

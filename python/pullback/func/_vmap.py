@@ -27,7 +27,7 @@ def batched_function(
     randomness: str,
     chunk_size: int | None,
 ) -> Callable[..., Any]:
-    """What :func:`pullback.vmap` gives, with its arguments and errors."""
+    """The function that :func:`pullback.vmap` returns, with its arguments and errors."""
     check_randomness(randomness)
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
@@ -58,7 +58,7 @@ def check_randomness(randomness: str) -> None:
 
 
 def name_of(func: Callable[..., Any]) -> str:
-    """How errors call a function."""
+    """The name of a function in errors."""
     if hasattr(func, "__name__"):
         return str(func.__name__)
     if isinstance(func, functools.partial):
@@ -67,7 +67,7 @@ def name_of(func: Callable[..., Any]) -> str:
 
 
 class Inputs(NamedTuple):
-    """Positional arguments, taken apart."""
+    """Positional arguments, unwrapped."""
 
     leaves: list[Any]
     dims: list[int | None]
@@ -265,7 +265,7 @@ def _by_chunks(
     spec = tree_flatten(results[0])[1]
     dims = _output_dims(func, results[0], spec, out_dims)
     cat = _C._VariableFunctions.cat
-    # What is the same for all examples is the same in all chunks.
+    # Outputs that are the same for all examples are the same in all chunks.
     return spec.unflatten(
         parts[0] if dim is None else cat(list(parts), dim)
         for parts, dim in zip(zip(*flat, strict=True), dims, strict=True)

@@ -1,4 +1,4 @@
-"""What ``functorch.experimental`` re-exports."""
+"""The names that ``functorch.experimental`` re-exports."""
 
 from __future__ import annotations
 

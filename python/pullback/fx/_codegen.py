@@ -151,7 +151,7 @@ class Writer:
         return f"({', '.join(args)})"
 
     def statement(self, node: Node, annotation: str) -> str:
-        """What a node does."""
+        """The statement of a node."""
         to = f"{node.name}{annotation}"
         target = node.target
         if node.op == "call_method":
@@ -195,7 +195,7 @@ def _parameter(writer: Writer, node: Node) -> str:
 
 
 def last_uses(graph: Graph) -> dict[Node, list[Node]]:
-    """The nodes whose results nobody uses after each node."""
+    """The nodes whose results are not used after each node."""
     seen: set[Node] = set()
     ending: dict[Node, list[Node]] = {}
 

@@ -94,7 +94,7 @@ def _recording(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Patches:
-    """What is replaced while a program is traced, to be put back afterwards."""
+    """Attributes that are replaced while a program is traced, to be restored afterwards."""
 
     def __init__(self) -> None:
         self._undo: list[Callable[[], None]] = []
@@ -191,14 +191,14 @@ class Tracer(TracerBase):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
-        """What becomes of the call of a module: a node, or what its forward gives."""
+        """The result of a call of a module in a trace: a node, or the result of its forward."""
         name = self.path_of_module(m)
         if self.is_leaf_module(m, name):
             return self.create_proxy("call_module", name, args, kwargs)
         return forward(*args, **kwargs)
 
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
-        """What the program gets for an attribute of a module: parameters become nodes."""
+        """The value of a module's attribute for the program: parameters become nodes."""
         if not isinstance(attr_val, nn.Parameter):
             is_buffer = self.proxy_buffer_attributes and isinstance(attr_val, _C.TensorBase)
             if not is_buffer:
@@ -377,7 +377,7 @@ def _by_name(function: Callable[..., Any]) -> list[str]:
 def _spread(function: Callable[..., Any], args: list[Any]) -> list[Any]:
     parameters = list(inspect.signature(function).parameters.values())
     has_rest = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    # (What `*args` stands for is one value here.)
+    # (`*args` is one value here.)
     return [*args[:-1], args[-1]] if has_rest else args
 
 

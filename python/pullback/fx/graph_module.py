@@ -31,7 +31,7 @@ def _compiled(code: PythonCode) -> Callable[..., Any]:
 
 
 def reduce_graph_module(body: dict[str, Any], graph: Graph, name: str) -> GraphModule:
-    """What a pickle of a :class:`GraphModule` is made by."""
+    """The function by which a pickle of a :class:`GraphModule` is rebuilt."""
     root = nn.Module()
     root.__dict__.update(body)
     return GraphModule(root, graph, name)

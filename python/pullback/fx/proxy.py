@@ -124,12 +124,12 @@ class TracerBase:
         return iter([obj[number] for number in range(count)])
 
     def keys(self, obj: Proxy) -> Any:
-        """Called where a program asks for the keys of a value."""
+        """Called when a program reads the keys of a value."""
         return Attribute(obj, "keys")()
 
 
 def _unpacked(frame: Any) -> int | None:
-    """To how many names the frame is about to unpack a value."""
+    """The number of names to which the frame is about to unpack a value."""
     if frame is None:
         return None
     import dis

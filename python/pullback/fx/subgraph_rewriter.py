@@ -46,7 +46,7 @@ class _Matcher:
         self.ends = pattern.output_node().all_input_nodes
 
     def match_at(self, node: Node) -> dict[Node, Node] | None:
-        """What stands for the pattern's nodes if its (last) result is ``node``."""
+        """The replacement of the pattern's nodes if its (last) result is ``node``."""
         found: dict[Node, Node] = {}
         if not self._is_like(self.ends[-1], node, found):
             return None
@@ -93,7 +93,7 @@ class _Matcher:
         return type(a.get_submodule(mine.target)) is type(b.get_submodule(theirs.target))
 
     def _is_closed(self, found: dict[Node, Node]) -> bool:
-        """Whether nobody else uses what is computed inside."""
+        """Whether results computed inside are not used outside."""
         inside = set(found.values())
         for mine, theirs in found.items():
             is_open = mine.op == "placeholder" or mine in self.ends

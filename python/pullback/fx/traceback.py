@@ -23,7 +23,7 @@ _is_on = False
 
 @contextlib.contextmanager
 def preserve_node_meta(enable: bool = True) -> Iterator[None]:
-    """While it lasts, what is current can be asked for."""
+    """A context in which the current metadata can be read."""
     global _is_on
     before = _is_on, dict(_current)
     _is_on = enable
@@ -36,7 +36,7 @@ def preserve_node_meta(enable: bool = True) -> Iterator[None]:
 
 
 def set_stack_trace(stack: list[str]) -> None:
-    """Says which lines of the program what follows belongs to."""
+    """Sets the lines of the program to which the following nodes belong."""
     if _is_on and stack:
         _current["stack_trace"] = "".join(stack)
 

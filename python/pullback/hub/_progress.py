@@ -33,7 +33,7 @@ class _Line:
         self.close()
 
     def update(self, n: int = 1) -> None:
-        """Says that ``n`` more are done."""
+        """Advances the count by ``n``."""
         self.n += n
         if not self.disable:
             share = f" ({100 * self.n / self.total:.0f}%)" if self.total else ""
@@ -41,7 +41,7 @@ class _Line:
             sys.stderr.flush()
 
     def set_description(self, *args: Any, **kwargs: Any) -> None:
-        """Nothing is said beside the count."""
+        """Does nothing: only the count is shown."""
 
     def close(self) -> None:
         """Ends the line."""

@@ -28,7 +28,7 @@ def _get_torch_home() -> str:
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:
-    """Says which folder downloads go to."""
+    """Sets the folder of downloads."""
     _chosen[:] = [os.path.expanduser(os.fspath(d))]
 
 

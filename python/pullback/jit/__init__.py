@@ -65,7 +65,7 @@ _STRATEGY = [("STATIC", 2), ("DYNAMIC", 10)]
 
 
 class Error(Exception):
-    """What a script raises; functions that run as Python raise their own errors."""
+    """The error of a script; functions that run as Python raise their own errors."""
 
 
 class TracerWarning(Warning):
@@ -305,7 +305,7 @@ def interface(obj: _T) -> _T:
 
 
 def annotate(the_type: Any, the_value: _T) -> _T:
-    """Says what type a script gives a value: gives the value itself."""
+    """Declares the type of a value for a script: returns the value itself."""
     return the_value
 
 

@@ -33,7 +33,7 @@ class ScriptModule(Module):
 
 
 class RecursiveScriptModule(ScriptModule):
-    """What ``torch.jit.script`` gives for a module."""
+    """The result of ``torch.jit.script`` for a module."""
 
     _original: type[Module]
 
@@ -43,12 +43,12 @@ class RecursiveScriptModule(ScriptModule):
         return self._original.__name__
 
     def extra_repr(self) -> str:
-        """What its line in a printed module says."""
+        """The line of the module when it is printed."""
         return f"original_name={self.original_name}"
 
 
 class TopLevelTracedModule(RecursiveScriptModule):
-    """What ``torch.jit.trace`` gives for a module."""
+    """The result of ``torch.jit.trace`` for a module."""
 
 
 def wrap(module: Module, kind: type[RecursiveScriptModule]) -> RecursiveScriptModule:
@@ -58,7 +58,7 @@ def wrap(module: Module, kind: type[RecursiveScriptModule]) -> RecursiveScriptMo
         module: what is scripted.
         kind: the class of the result.
     """
-    # (Its own class comes second: its methods are called, those of scripts are refused.)
+    # (The module's own class comes second: its methods are called, those of scripts are refused.)
     original = type(module)
     made = type(kind.__name__, (kind, original), {"_original": original, "__module__": "torch.jit"})
     result: Any = object.__new__(made)

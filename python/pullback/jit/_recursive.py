@@ -1,4 +1,4 @@
-"""What scripts of modules were made, which is nothing: libraries clear the list."""
+"""The cache of scripts of modules, which is empty: libraries clear the list."""
 
 from __future__ import annotations
 

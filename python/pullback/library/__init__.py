@@ -461,7 +461,7 @@ def custom_op(
         if name in _DEFINED:
             _DEFINED.pop(name)._destroy()
         library = _DEFINED[name] = Library(namespace, "FRAGMENT")
-        # (That fakes and transforms see it as one op holds of every op that is defined so.)
+        # (That fakes and transforms see it as one op holds for every op defined this way.)
         given = [] if tags is None else _tags_in(tags)
         library.define(op_name + text, tags=[Tag.pt2_compliant_tag, *given])
         result = CustomOpDef(_find_op(name), function)

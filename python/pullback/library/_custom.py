@@ -1,4 +1,4 @@
-"""What :func:`torch.library.custom_op` gives: an op that is called as its function is."""
+"""The result of :func:`torch.library.custom_op`: an op that is called as its function is."""
 
 from __future__ import annotations
 

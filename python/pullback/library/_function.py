@@ -74,7 +74,7 @@ def _flat_gradients(op: CustomOverload, result: tuple[Any, ...], ctx: Any) -> tu
                 f"of '{argument.name}'"
             )
         flat.extend([None, *grads])
-    # (What is given by name only has no gradient.)
+    # (Arguments that can be given by name only have no gradient.)
     return (*flat, *[None] * (len(ctx.needs_input_grad) - len(flat)))
 
 

@@ -17,7 +17,7 @@ from .. import _C
 from .._ops import OpOverload
 from ._schema import Schema
 
-# What a kernel may be registered for, by the type of device that it serves.
+# The device types that a kernel may be registered for.
 DEVICES = {
     "CPU": "cpu",
     "CUDA": "cuda",
@@ -49,7 +49,7 @@ class CustomOverload(OpOverload):
         # Whether a result may not be an argument, as holds of what `custom_op` defines.
         self.has_own_results = False
         self._function: type | None = None
-        # How a call is recorded, where that is not by the rules above.
+        # How a call is recorded, if not by the rules above.
         self.record: Callable[[list[Any]], Any] | None = None
 
     @property
@@ -81,7 +81,7 @@ class CustomOverload(OpOverload):
         return [(key, _described(rule), _place(rule)) for key, rule in rules.items()]
 
     def _dump(self) -> str:
-        """What ``torch._C._dispatch_dump`` shows."""
+        """The text of ``torch._C._dispatch_dump``."""
         lines = [f"name: {self.name()}", f"schema: {self.namespace}::{self._parsed}"]
         rules = [f"{key}: {what} at {place}" for key, what, place in self._registrations()]
         return "\n".join([*lines, *rules, ""])
@@ -298,7 +298,7 @@ def _flat(schema: Schema, values: list[Any]) -> list[Any]:
 
 
 def list_lengths(schema: Schema, flat: Sequence[Any]) -> list[int | None]:
-    """How many tensors each list has among what ``_flat`` gave; None where there is no list."""
+    """The number of tensors of each list in the result of ``_flat``; None for other arguments."""
     lengths: list[int | None] = []
     at = 0
     for argument in schema.arguments:

@@ -15,7 +15,7 @@ from typing import Any
 from .. import _C
 
 _MISSING = object()
-# (`dtype` and its kin are the extension's classes.)
+# (`dtype` and similar types are the extension's classes.)
 _NAMES: dict[Any, str] = {
     int: "SymInt",
     float: "float",

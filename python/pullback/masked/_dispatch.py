@@ -377,7 +377,7 @@ def dispatch_call(func: Callable[..., Any], args: Sequence[Any], kwargs: dict[st
         return func(*args, **kwargs)
     kwargs = dict(kwargs)
     for key in ("input", "self", "tensors", "other"):
-        # What comes first may have been given by name.
+        # The first argument may have been given by name.
         if implementation is not _where and key in kwargs and len(args) == (key == "other"):
             args = [*args, kwargs.pop(key)]
     return implementation(CALL, name, func, args, kwargs)

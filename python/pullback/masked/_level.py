@@ -16,7 +16,7 @@ from ._tensor import MaskedTensor, _joined, unwrap, wrap
 
 
 class Level(NamedTuple):
-    """How data is taken out of masked tensors and put into them."""
+    """The way in which data is taken out of masked tensors and put into them."""
 
     unwrap: Callable[[MaskedTensor], Tensor]
     wrap: Callable[[Tensor, Tensor], MaskedTensor]
@@ -64,7 +64,7 @@ def union(a: Any, b: Any) -> Tensor:
     if len(masks) == 1 or masks[0] is masks[1]:
         return masks[0]
     if _pattern.is_pattern(masks[0]) or _pattern.is_pattern(masks[1]):
-        # (Those of one tensor's gradients have its pattern.)
+        # (The gradients of one tensor have its pattern.)
         check_masks(a, b)
         return masks[0]
     return masks[0] | masks[1]

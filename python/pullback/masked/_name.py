@@ -19,7 +19,7 @@ UNARY = frozenset(
     }
 )
 
-# The same, to another dtype.
+# Ops of one tensor that convert to another dtype.
 CONVERSION = frozenset(
     {
         *("to", "type", "_to_copy", "float", "double", "half", "int", "long", "short", "char"),
@@ -58,12 +58,12 @@ VIEW = frozenset(
         *("expand", "index", "movedim", "permute", "reshape", "select", "slice", "split"),
         *("split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze"),
         *("view", "view_as", "swapaxes", "flatten", "narrow", "contiguous"),
-        # What these do to gradients.
+        # The effects of these ops on gradients.
         *("diagonal_backward", "select_backward", "slice_backward", "unfold_backward"),
     }
 )
 
-# The same, of several tensors.
+# Ops of several tensors.
 JOINING = frozenset(
     {
         *("cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack", "row_stack"),

@@ -17,7 +17,7 @@ _VF = _C._VariableFunctions
 def _scores(
     name: str, input: Tensor, dim: int, dtype: _C.dtype | None, mask: Tensor | None
 ) -> tuple[Tensor, int]:
-    """What an exponential is taken of, of the dtype of the result, and the dimension."""
+    """The argument of the exponential, of the dtype of the result, and the dimension."""
     data, valid = operand(name, input, mask)
     one = single_dim(name, dim, data.ndim)
     if dtype is not None:

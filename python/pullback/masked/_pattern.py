@@ -40,7 +40,7 @@ def filled(pattern: Tensor, data: Tensor) -> Tensor:
 
 
 def places(pattern: Tensor) -> tuple[Tensor, ...]:
-    """Where its elements are: for each dimension the indices of all of them."""
+    """The coordinates of its elements: for each dimension the indices of all of them."""
     if pattern.layout is _C.sparse_coo:
         return tuple(pattern._indices().unbind(0))
     rows = _convert_indices_from_csr_to_coo(pattern.crow_indices(), pattern.col_indices())
@@ -67,7 +67,7 @@ def scattered(pattern: Tensor, data: Tensor) -> Tensor:
 
 
 def different_layouts(a: Tensor, b: Tensor) -> str:
-    """What an error says of two tensors of different layouts."""
+    """The error for two tensors of different layouts."""
     return f"`a` and `b` must have the same layout. Got {a.layout} and {b.layout}"
 
 

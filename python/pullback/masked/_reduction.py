@@ -25,10 +25,10 @@ def _total_dtype(data: Tensor, dtype: _C.dtype | None) -> _C.dtype:
 
 
 def _result_dtype(name: str, dtype: _C.dtype | None, default: _C.dtype) -> _C.dtype:
-    """The dtype that was asked for.
+    """The requested dtype.
 
     Raises:
-        TypeError: if it is none.
+        TypeError: if the value is not a dtype.
     """
     if dtype is None:
         return default
@@ -183,7 +183,7 @@ def logsumexp(
 def _count(
     data: Tensor, valid: Tensor | None, dims: tuple[int, ...], keepdim: bool
 ) -> Tensor | int:
-    """How many elements count in each line: a number if it is the same for all."""
+    """The number of elements that count in each line: one number if it is the same for all."""
     if valid is not None:
         return _VF.sum(valid, dims, keepdim)
     number = 1

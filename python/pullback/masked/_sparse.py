@@ -52,7 +52,7 @@ def reduced(
     if mask is None and name != "sum":
         layout = str(input.layout).removeprefix("torch.")
         raise ValueError(f"masked {name} expects explicit mask for {layout} tensor input")
-    # (One number has a dimension 0 for whoever asks, but no line.)
+    # (A 0-dimensional tensor accepts dimension 0, but has no line.)
     dims = dims if input.dim() else ()
     is_compressed = input.layout is not _C.sparse_coo
     if is_compressed and not keepdim:

@@ -211,7 +211,7 @@ class MaskedTensor(Tensor):
             return wrap(data if layout is _C.strided else _pattern.gathered(mask, data), mask)
 
     def to_dense(self, dtype: Any = None, *, masked_grad: Any = None) -> MaskedTensor:
-        """The same with strided data and mask."""
+        """The tensor with strided data and mask."""
         made: Any = self._in_layout(_C.strided)
         converted: MaskedTensor = made if dtype is None else made.to(dtype)
         return converted
@@ -241,7 +241,7 @@ class MaskedTensor(Tensor):
         return self._masked_data.is_contiguous(memory_format=memory_format)
 
     def contiguous(self, memory_format: Any = _C.contiguous_format) -> Tensor:
-        """The same with data in this order in memory."""
+        """The tensor with data in this memory format."""
         self._refuse_sparse()
         return super().contiguous(memory_format=memory_format)
 

@@ -57,7 +57,7 @@ def get_sharing_strategy() -> str:
 
 
 def _thread_name_file() -> str:
-    """Where the system keeps the name of the calling thread."""
+    """The file in which the system keeps the name of the calling thread."""
     import threading
 
     return f"/proc/self/task/{threading.get_native_id()}/comm"

@@ -75,7 +75,7 @@ class ProcessExitedException(ProcessException):
 
 
 def _run(function: Callable[..., Any], number: int, args: Sequence[Any], errors: str) -> None:
-    """What a process runs. How it failed goes into the file ``errors``."""
+    """The main function of a process. Its failure is written to the file ``errors``."""
     try:
         function(number, *args)
     except KeyboardInterrupt:

@@ -25,7 +25,7 @@ class Nested(Tensor):
         raise NotImplementedError
 
     def _copied(self: _Own) -> _Own:
-        """One with copies of the elements, without history."""
+        """A nested tensor with copies of the elements, without history."""
         raise NotImplementedError
 
     @classmethod
@@ -62,7 +62,7 @@ class Nested(Tensor):
         return self._viewed is not None
 
     def _showing(self: _Own, other: Tensor) -> _Own:
-        """Itself, as a view of another tensor, or of what that is a view of."""
+        """The tensor itself as a view of another tensor, or of that tensor's base."""
         base = other._base
         self._viewed = other if base is None else base
         return self
@@ -81,7 +81,7 @@ class Nested(Tensor):
         return to_padded_tensor(self, padding, output_size, out)
 
     def _history(self) -> str:
-        """What its text says of its history."""
+        """The part of the text about its history."""
         if self.grad_fn is not None:
             return f", grad_fn=<{self.grad_fn.name()}>"
         return ", requires_grad=True" if self.requires_grad else ""

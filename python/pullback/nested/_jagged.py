@@ -68,7 +68,7 @@ class NestedTensor(Nested):
 
     @classmethod
     def _made(cls, values: Tensor, structure: Structure, ragged: int) -> NestedTensor:
-        """One that holds these values, without history."""
+        """A nested tensor with these values, without history."""
         size = list(values.size())
         size[ragged - 1] = structure.longest
         made: NestedTensor = _C.TensorBase._make_wrapper_subclass(
@@ -141,7 +141,7 @@ class NestedTensor(Nested):
             return False
         return self._structure.lengths is None and self._values.is_contiguous()
 
-    # What programs read that look inside of PyTorch's.
+    # Attributes that programs read which look inside of PyTorch's nested tensors.
 
     @property
     def _offsets(self) -> Tensor:
@@ -227,11 +227,11 @@ class NestedTensor(Nested):
         return unwrap(self)
 
     def offsets(self) -> Tensor:
-        """Where each component begins, and after them the end."""
+        """The offset of each component, and after them the end."""
         return self._structure.offsets
 
     def lengths(self) -> Tensor | None:
-        """How long each component is, where they do not lie one right after another."""
+        """The length of each component, if they do not follow one another without gaps."""
         return self._structure.lengths
 
     def __len__(self) -> int:
@@ -260,7 +260,7 @@ class NestedTensor(Nested):
         return _rebuild_njt, (parts,)
 
     def __setstate__(self, state: Any) -> None:
-        """What PyTorch's files say besides: all of it was given when the tensor was made."""
+        """Ignores further state of PyTorch's files, all of which was given to the constructor."""
 
     def tolist(self) -> Any:
         """Refused: the lists would have different lengths."""
@@ -343,7 +343,7 @@ class _Values(Function):
 
 
 class _NestedFrom(Function):
-    """Values as a jagged tensor; its gradient is taken apart again."""
+    """Values as a jagged tensor; its gradient is unpacked again."""
 
     @staticmethod
     def forward(values: Tensor, structure: Structure, ragged: int) -> NestedTensor:

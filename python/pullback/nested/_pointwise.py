@@ -148,7 +148,7 @@ def _operand(name: str, one: Any, like: NestedTensor) -> Any:
             f"cannot call binary pointwise function {name} with inputs of shapes "
             f"({', '.join(map(repr, like.shape))}) and {tuple(one.size())}"
         )
-    # From each dense row to the places of its component; no element is held for padding.
+    # From each dense row to the positions of its component; no element is held for padding.
     rows = structure.rows() if batch != 1 else _VF.zeros_like(structure.rows())
     places = structure.positions() if longest != 1 else _VF.zeros_like(rows)
     return whole.movedim(at, 1)[rows, places].movedim(0, at - 1)

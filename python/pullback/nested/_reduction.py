@@ -1,4 +1,4 @@
-"""Reductions, and what else combines elements along dimensions: softmax and its kin."""
+"""Reductions, and other functions that combine elements along dimensions, such as softmax."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def canonical(source: NestedTensor, dim: Any) -> list[int]:
 
 
 def _tuple_of(result: Any, change: Callable[[Tensor], Any]) -> Any:
-    """The same change to each tensor of a result."""
+    """Applies a change to each tensor of a result."""
     if isinstance(result, Tensor):
         return change(result)
     return type(result)([change(one) for one in result])

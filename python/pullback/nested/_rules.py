@@ -92,7 +92,7 @@ def call(func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) 
     raise NotImplementedError(f"{name}(): not supported for NestedTensor with the jagged layout")
 
 
-# What the engine does with gradients.
+# Functions that the engine applies to gradients.
 _OPS = frozenset(
     {
         *("add", "add_", "detach", "alias", "clone", "zeros_like", "ones_like", "empty_like"),

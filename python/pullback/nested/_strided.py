@@ -26,7 +26,7 @@ class StridedNestedTensor(Nested):
 
     @classmethod
     def _made(cls, parts: Sequence[Tensor], like: Tensor) -> StridedNestedTensor:
-        """One that holds these components, without history; ``like`` says dtype and device."""
+        """A nested tensor of these components without history, with the options of ``like``."""
         dims = like.dim() if not parts else parts[0].dim()
         longest = [max((one.size(at) for one in parts), default=0) for at in range(dims)]
         made: StridedNestedTensor = _C.TensorBase._make_wrapper_subclass(
@@ -92,7 +92,7 @@ class StridedNestedTensor(Nested):
         return sum(one.numel() for one in self._parts)
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Whether every component is.
+        """Whether every component is contiguous.
 
         Raises:
             RuntimeError: for a memory format of images.
@@ -102,7 +102,7 @@ class StridedNestedTensor(Nested):
         return all(one.is_contiguous() for one in self._parts)
 
     def data_ptr(self) -> int:
-        """Where the first component lies."""
+        """The address of the first component."""
         return self._parts[0].data_ptr() if self._parts else 0
 
     def _nested_tensor_size(self) -> Tensor:
@@ -117,7 +117,7 @@ class StridedNestedTensor(Nested):
         return _C.tensor(rows, dtype=_C.int64).reshape([len(rows), self.dim() - 1])
 
     def _nested_tensor_storage_offsets(self) -> Tensor:
-        """Where each component begins: in the memory that they share, else in ``values()``."""
+        """The offset of each component: in their shared memory, else in ``values()``."""
         begins = [one.storage_offset() for one in self._parts]
         if len({one.untyped_storage().data_ptr() for one in self._parts}) > 1:
             ends = itertools.accumulate(one.numel() for one in self._parts)
@@ -206,7 +206,7 @@ class _Parts(Function):
 
 
 class _NestedFrom(Function):
-    """Components as one nested tensor; its gradient is taken apart again."""
+    """Components as one nested tensor; its gradient is unpacked again."""
 
     @staticmethod
     def forward(like: Tensor, *parts: Tensor) -> StridedNestedTensor:

@@ -43,7 +43,7 @@ def _check_format(name: str, format: Any) -> None:
 
 
 def _to(name: str, func: _Func, source: Any, *args: Any, **kwargs: Any) -> Any:
-    """The same tensor, if nothing changes."""
+    """The tensor itself, if nothing changes."""
     if not isinstance(source, StridedNestedTensor):
         return func(source, args[0].device, args[0].dtype, *args[1:], **kwargs)
     if args and isinstance(args[0], Tensor):
@@ -85,7 +85,7 @@ def _pairs(name: str, func: _Func, *args: Any, **kwargs: Any) -> Any:
     return wrap([func(*row, **kwargs) for row in zip(*columns, strict=True)], first)
 
 
-# What takes a row for each component, too: ``(B, 1, D)`` beside ``(B, *, D)``.
+# Functions that also take a row for each component: ``(B, 1, D)`` beside ``(B, *, D)``.
 _ROW_WISE = frozenset({"add", "mul", "__add__", "__mul__"})
 
 
@@ -368,7 +368,7 @@ def _squeeze(name: str, func: _Func, source: StridedNestedTensor, dim: int | Non
 def _narrow(
     name: str, func: _Func, source: StridedNestedTensor, dim: int, start: int, length: int
 ) -> Any:
-    """Some of the components."""
+    """A slice of the components along the batch."""
     if _dim(source, dim) != 0:
         raise RuntimeError(f"narrow(): only dim=0 supported for nested tensors, but got dim={dim}")
     count = len(source._parts)

@@ -77,23 +77,23 @@ class Structure:
         cache = {"min_seqlen": shortest, "max_seqlen": longest}
         made = copy.copy(self)
         made.cache = {name: int(one) for name, one in cache.items() if one is not None}
-        # (It holds the one that is found by these offsets, whose size it has.)
+        # (It holds the structure that is found by these offsets, whose size it has.)
         made._unbounded = self._unbounded or self
         return made
 
     @property
     def batch(self) -> int:
-        """How many components there are."""
+        """The number of components."""
         return len(self.counts)
 
     @property
     def longest(self) -> int:
-        """The greatest length of a component, or a bound of it that was given."""
+        """The greatest length of a component, or a given bound of it."""
         return self.cache.get("max_seqlen", max(self.counts, default=0))
 
     @property
     def shortest(self) -> int:
-        """The least length of a component, or a bound of it that was given."""
+        """The least length of a component, or a given bound of it."""
         return self.cache.get("min_seqlen", min(self.counts, default=0))
 
     def rows(self) -> Tensor:
@@ -112,7 +112,7 @@ class Structure:
         return self._without_gaps
 
     def packed_indices(self) -> Tensor:
-        """Where the elements of the components are in values with holes."""
+        """The positions of the elements of the components in values with holes."""
         dense = self.without_gaps()
         return _C.tensor(self.starts, dtype=_C.int64)[dense.rows()] + dense.positions()
 

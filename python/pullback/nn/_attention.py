@@ -221,7 +221,7 @@ def multi_head_attention_forward(
     if width % num_heads != 0:
         raise AssertionError(f"embed_dim {width} not divisible by num_heads {num_heads}")
     masks = _masks(query, attn_mask, key_padding_mask, is_causal)
-    # (Where the weights are not wanted, the mask need not be looked at.)
+    # (If the weights are not requested, the mask need not be read.)
     is_causal = is_causal and key_padding_mask is None and not need_weights
     attn_mask, key_padding_mask = (None, None) if is_causal else masks
     _check_sequences(key, value, use_separate_proj_weight)

@@ -26,7 +26,7 @@ def _devices(given: Sequence[Any] | None) -> list[Any]:
 
 
 def _check_place(module: Module, device: int) -> None:
-    """Refuses a module of which something is not on the first device."""
+    """Refuses a module with a parameter or buffer that is not on the first device."""
     from .. import device as make_device
 
     expected = make_device(f"cuda:{device}")
@@ -86,7 +86,7 @@ class DataParallel(Module):
         return self.gather(outputs, self.output_device)
 
     def replicate(self, module: Module, device_ids: Sequence[Any]) -> list[Module]:
-        """A copy on each device."""
+        """Copies of the module, one on each device."""
         from ..autograd import is_grad_enabled
         from .parallel.replicate import replicate
 
@@ -95,7 +95,7 @@ class DataParallel(Module):
     def scatter(
         self, inputs: tuple[Any, ...], kwargs: dict[str, Any] | None, device_ids: Sequence[Any]
     ) -> Any:
-        """The arguments in parts."""
+        """The arguments, split into parts for the devices."""
         from .parallel.scatter_gather import scatter_kwargs
 
         return scatter_kwargs(inputs, kwargs, device_ids, dim=self.dim)
@@ -109,7 +109,7 @@ class DataParallel(Module):
         return parallel_apply(replicas, inputs, kwargs, self.device_ids[: len(replicas)])
 
     def gather(self, outputs: Any, output_device: Any) -> Any:
-        """The outputs as one."""
+        """The outputs, joined."""
         from .parallel.scatter_gather import gather
 
         return gather(outputs, output_device, dim=self.dim)

@@ -57,7 +57,7 @@ def _obstacle(
     inputs: tuple[Tensor, Tensor, Tensor],
     masks: tuple[Tensor | None, Tensor | None],
 ) -> str | None:
-    """Why the inputs are refused."""
+    """The reason for which the inputs are refused; None if they are not."""
     query, key, value = inputs
     if query is not key or key is not value:
         return (

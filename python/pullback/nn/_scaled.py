@@ -26,7 +26,7 @@ __all__ = [
 
 
 class ScalingType(enum.IntEnum):
-    """What shares a scale: the whole matrix, a row, or a block."""
+    """The part of a matrix that shares a scale: all of it, a row, or a block."""
 
     TensorWise = 0
     RowWise = 1
@@ -55,7 +55,7 @@ def _refusal(name: str) -> Any:
 
     refuse.__name__ = refuse.__qualname__ = name
     refuse.__doc__ = f"{text}."
-    # (What only answers is told from what works by this: see `_answer`.)
+    # (This distinguishes placeholders from functions that work: see `_answer`.)
     vars(refuse)["_pullback_answer"] = text
     return refuse
 

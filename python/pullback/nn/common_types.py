@@ -36,5 +36,5 @@ _ratio_3_t = _scalar_or_tuple_3_t[float]
 _ratio_any_t = _scalar_or_tuple_any_t[float]
 
 _tensor_list_t = _scalar_or_tuple_any_t[Tensor]
-# What pooling gives, with or without the indices of the maxima.
+# The results of pooling, with or without the indices of the maxima.
 _maybe_indices_t = _scalar_or_tuple_2_t[Tensor]

@@ -115,7 +115,7 @@ from ._spatial import (
 )
 
 if TYPE_CHECKING:
-    # The same by their stubs, so that what is exported has its signature.
+    # The same functions by their stubs, so that exported names have their signatures.
     from .._C import _nn
     from .._C import _VariableFunctions as _VF
 
@@ -267,7 +267,7 @@ __all__ = [
 ]
 
 
-# Exported as they are.
+# Exported unchanged.
 linear = _nn.linear
 conv1d = _VF.conv1d
 conv2d = _VF.conv2d
@@ -662,7 +662,7 @@ def _renormalise_rows(weight: Tensor, indices: Tensor, max_norm: float, p: float
     from ..autograd import no_grad
     from ..autograd.forward_ad import _set_fwd_grad_enabled
 
-    # (What was done to the table is no part of what is differentiated: tangents stay as they are.)
+    # (Changes of the table are not part of the differentiated function: tangents stay as they are.)
     with no_grad(), _set_fwd_grad_enabled(False):
         unique = sorted(set(indices.reshape(-1).tolist()))
         index = _C.tensor(unique, dtype=indices.dtype, device=weight.device)

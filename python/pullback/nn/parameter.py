@@ -189,7 +189,7 @@ class UninitializedTensorMixin:
 
     @property
     def shape(self) -> Any:
-        """Not known yet.
+        """Raises an error, because the shape is not known yet.
 
         Raises:
             RuntimeError: always.

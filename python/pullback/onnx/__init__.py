@@ -16,7 +16,7 @@ __all__ = ["OperatorExportTypes", "TensorProtoDataType", "TrainingMode", "is_in_
 
 
 class OperatorExportTypes(Enum):
-    """How the exporter of before writes ops that ONNX does not have."""
+    """The older exporter's way to write ops that ONNX does not have."""
 
     ONNX = 0
     ONNX_ATEN = 1
@@ -25,7 +25,7 @@ class OperatorExportTypes(Enum):
 
 
 class TrainingMode(Enum):
-    """The mode that a module is exported in."""
+    """The training mode in which a module is exported."""
 
     EVAL = 0
     PRESERVE = 1
@@ -63,7 +63,7 @@ def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Any, opset_vers
 
 
 def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> None:
-    """The other way."""
+    """Undoes :func:`register_custom_op_symbolic`."""
 
 
 def is_in_onnx_export() -> bool:

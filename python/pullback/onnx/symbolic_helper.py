@@ -10,7 +10,7 @@ from . import TensorProtoDataType
 
 __all__ = ["cast_pytorch_to_onnx", "parse_args"]
 
-# The names of C++'s types of numbers, and ours.
+# The names of C++'s types of numbers, and those here.
 scalar_name_to_pytorch = {
     "uint8_t": "Byte",
     "int8_t": "Char",

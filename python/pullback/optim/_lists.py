@@ -96,7 +96,7 @@ class ListOptimizer(Optimizer):
         "differentiable": False,
         "capturable": False,
     }
-    # What errors call the optimiser.
+    # The name of the optimiser in errors.
     _name: ClassVar[str]
     # Set for `fused=True`: the kernel divides gradients by the scale of mixed precision.
     _step_supports_amp_scaling: bool
@@ -179,7 +179,7 @@ class ListOptimizer(Optimizer):
         return options
 
     def _unused_states(self, group: ParamGroup) -> tuple[str, ...]:
-        """The names of state that the options do not ask for: the lists are empty."""
+        """The names of state that the options do not need: the lists are empty."""
         return ()
 
     def _first_state(self, group: ParamGroup, param: Tensor, grad: Tensor) -> State:

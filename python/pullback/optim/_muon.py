@@ -33,7 +33,7 @@ _OPTIONS = (
     "adjust_lr_fn",
 )
 
-# What the learning rate of an m x n matrix is multiplied by.
+# The factor of the learning rate for an m x n matrix.
 _ADJUSTMENTS = {
     "original": lambda m, n: math.sqrt(max(1, m / n)),
     "match_rms_adamw": lambda m, n: 0.2 * math.sqrt(max(m, n)),

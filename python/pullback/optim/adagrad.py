@@ -112,7 +112,7 @@ class Adagrad(ListOptimizer):
         return None if group["fused"] else super()._kernel_of(group)
 
     def _check_grads(self, grads: list[Tensor]) -> None:
-        """Takes sparse gradients."""
+        """Accepts sparse gradients."""
 
     def _update(self, lists: list[Any], options: dict[str, Any]) -> None:
         if options["fused"]:

@@ -15,7 +15,7 @@ from .optimizer import Closure, Optimizer, ParamsT, scalar_of
 
 __all__ = ["LBFGS"]
 
-# What the state keeps between the steps, apart from the counts.
+# The fields of the state between the steps, apart from the counts.
 _KEPT = ("d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")
 
 
@@ -303,7 +303,7 @@ def strong_wolfe(
         rounds += 1
     if bracket is None:
         bracket = [start, point]
-    # Then the interval shrinks around a point that is flat enough.
+    # Then the interval shrinks until a point in it is flat enough.
     low = 0 if bracket[0].loss <= bracket[1].loss else 1
     stalls = False
     while rounds < max_evals:

@@ -46,7 +46,7 @@ _ELEMENTS = {
 
 
 class _Values:
-    """How arguments and results are written."""
+    """How arguments and results are written to the trace."""
 
     def __init__(self, number: Callable[[], int]) -> None:
         self._number = number
@@ -191,7 +191,7 @@ class _Writer:
 
 
 class _Watch(_WatchingMode):
-    """Sees the ops of a thread, and runs them as they are."""
+    """Sees the ops of a thread, and runs them unchanged."""
 
     def __init__(self, writer: _Writer) -> None:
         super().__init__()
@@ -227,7 +227,7 @@ class _Watch(_WatchingMode):
         args: Sequence[Any] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        """Runs an op and writes it."""
+        """Runs an op and records it."""
         kwargs = kwargs or {}
         self.follow(_C._current_autograd_node())
         writer = self.writer
@@ -264,7 +264,7 @@ class ExecutionTraceObserver:
         self._writer: _Writer | None = None
         self._watch: _Watch | None = None
         self._thread = 0
-        #: Whether a folder is made for what else may belong to a trace.
+        #: Whether a folder is made for other files of a trace.
         self.extra_resources_collection = False
         self.resources_dir = ""
 
@@ -287,7 +287,7 @@ class ExecutionTraceObserver:
             self.get_resources_dir(can_create=True)
 
     def get_resources_dir(self, can_create: bool = False) -> str | None:
-        """The folder beside the file, if there is to be one."""
+        """The folder beside the file, if one is made."""
         if not self.extra_resources_collection:
             return None
         if not self.resources_dir and can_create and self._path is not None:
@@ -329,11 +329,11 @@ class ExecutionTraceObserver:
         return self._registered
 
     def is_running(self) -> bool:
-        """Whether ops are being written."""
+        """Whether ops are being recorded."""
         return self._watch is not None
 
     def start(self) -> None:
-        """Writes the ops of this thread from now on; without a file, nothing happens."""
+        """Records the ops of this thread from now on; without a file, nothing happens."""
         if self._writer is not None and self._watch is None:
             self._thread = threading.get_ident()
             self._watch = _Watch(self._writer)
@@ -341,7 +341,7 @@ class ExecutionTraceObserver:
             prof._range_observers.append(self._opened)
 
     def stop(self) -> None:
-        """Writes no more.
+        """Stops recording.
 
         Raises:
             RuntimeError: in another thread than the one that started it.
@@ -355,7 +355,7 @@ class ExecutionTraceObserver:
         watch.__exit__(None, None, None)
 
     def _opened(self, name: str) -> Callable[[], None] | None:
-        """A range of the program begins; what comes back ends it."""
+        """Begins a range of the program; the result ends it."""
         watch, writer = self._watch, self._writer
         if watch is None or writer is None or threading.get_ident() != self._thread:
             return None

@@ -36,7 +36,7 @@ Leaves = tuple[dict[int, int], dict[int, int]]
 
 
 class Change(NamedTuple):
-    """A block that came or went.
+    """The allocation or release of a block.
 
     Args:
         time: nanoseconds since 1970; -1 for what was there before.
@@ -52,7 +52,7 @@ class Change(NamedTuple):
 
 
 def check_path(path: str) -> None:
-    """Raises ValueError for a name that says no format."""
+    """Raises ValueError for a name that implies no format."""
     if not path.endswith(_FORMATS):
         raise ValueError(
             f"export_memory_timeline(): the name must end in one of {', '.join(_FORMATS)}, "
@@ -61,7 +61,7 @@ def check_path(path: str) -> None:
 
 
 def export(results: Any, held: Leaves, path: str) -> None:
-    """Writes a timeline in the format that the name of the file says."""
+    """Writes a timeline in the format that the name of the file implies."""
     check_path(path)
     changes = timeline(results, held)
     if path.endswith(".html"):
@@ -85,7 +85,7 @@ def _write(path: str, text: str) -> None:
 
 
 def timeline(results: Any, held: Leaves) -> list[Change]:
-    """All changes of a profile in order, with what was there before in front."""
+    """All changes of a profile in order, preceded by the memory from before it."""
     start = results.trace_start_ns()
     events = results.events()
     records = sorted(results.memory())
@@ -121,7 +121,7 @@ def timeline(results: Any, held: Leaves) -> list[Change]:
 
 
 def _ends(records: list[tuple[int, ...]]) -> dict[int, int]:
-    """For each record of a block that came, the one of its end."""
+    """For each record of an allocated block, the record of its end."""
     open_: dict[int, int] = {}
     ends = {}
     for number, record in enumerate(records):

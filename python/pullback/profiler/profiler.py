@@ -43,7 +43,7 @@ PROFILER_STEP_NAME = "ProfilerStep"
 
 
 class ProfilerAction(Enum):
-    """What to do with a step."""
+    """What a profiler does in a step."""
 
     NONE = 0
     WARMUP = 1
@@ -55,7 +55,7 @@ _RECORDS = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """What can be profiled in this build."""
+    """The activities that can be profiled in this build."""
     return {ProfilerActivity.CPU}
 
 
@@ -68,7 +68,7 @@ def schedule(
     skip_first: int = 0,
     skip_first_wait: int = 0,
 ) -> Callable[[int], ProfilerAction]:
-    """Which steps to record: of each cycle those behind ``wait`` and ``warmup`` others.
+    """Which steps to record: of each cycle the steps after ``wait`` and ``warmup`` other steps.
 
     Args:
         wait: steps to pass over at the start of a cycle.
@@ -104,7 +104,7 @@ def schedule(
             raise AssertionError(f"Step must be non-negative. Got {step}.")
         if step < skip_first:
             return ProfilerAction.NONE
-        # A first cycle that does not wait is as if the waiting had been before.
+        # A first cycle that does not wait counts as if the waiting were over.
         step += (wait if skip_first_wait else 0) - skip_first
         length = wait + warmup + active
         if repeat > 0 and step >= repeat * length:
@@ -155,7 +155,7 @@ def tensorboard_trace_handler(
 
 
 class _KinetoProfile:
-    """A recording that is begun and ended by hand."""
+    """A recording that is started and stopped by hand."""
 
     def __init__(
         self,
@@ -271,7 +271,7 @@ class _KinetoProfile:
         group_by_overload_name: bool = False,
         include_python_functions: bool = False,
     ) -> EventList:
-        """The events added up by name, and by what else is asked for.
+        """The events added up by name, and by further keys if asked for.
 
         Raises:
             AssertionError: before a recording.
@@ -437,14 +437,14 @@ class profile(_KinetoProfile):
         self._begin_step()
 
     def stop(self) -> None:
-        """Ends; what is being recorded is complete now."""
+        """Ends the profile; the recording in progress is complete now."""
         self._end_step()
         self._move(self.current_action, None)
         if self.execution_trace_observer is not None:
             self.execution_trace_observer.cleanup()
 
     def step(self) -> None:
-        """Says that the next step begins."""
+        """Tells the profiler that the next step begins."""
         self._end_step()
         previous = self.current_action
         self.step_num += 1
@@ -458,7 +458,7 @@ class profile(_KinetoProfile):
         return None if self.profiler is None else self.profiler.trace_id
 
     def set_custom_trace_id_callback(self, callback: Callable[[], str]) -> None:
-        """Lets ``callback`` give the names of the recordings that follow."""
+        """Lets ``callback`` name the recordings that follow."""
         self.custom_trace_id_callback = callback
 
     def _begin_step(self) -> None:

@@ -1,4 +1,4 @@
-"""``gradcheck`` with sparse tensors for inputs and outputs: what PyTorch's decorator stands for."""
+"""``gradcheck`` with sparse tensors for inputs and outputs: the function of PyTorch's decorator."""
 
 from __future__ import annotations
 

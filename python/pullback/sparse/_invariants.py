@@ -1,4 +1,4 @@
-"""Whether constructors check what they are given: here they always do."""
+"""Whether constructors check their arguments: here they always do."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class check_sparse_tensor_invariants:
 
     @staticmethod
     def is_enabled() -> bool:
-        """What the switch was set to last."""
+        """Whether checks are switched on by the last call."""
         return check_sparse_tensor_invariants._enabled
 
     @staticmethod
@@ -31,7 +31,7 @@ class check_sparse_tensor_invariants:
 
     @staticmethod
     def disable() -> None:
-        """Unsets the switch; tensors are checked all the same."""
+        """Unsets the switch; tensors are checked nevertheless."""
         check_sparse_tensor_invariants._enabled = False
 
     def __init__(self, enable: bool = True) -> None:

@@ -91,7 +91,7 @@ class SparseSemiStructuredTensor(Tensor):
         alg_id_cusparselt: int = 0,
         requires_grad: bool = False,
     ) -> Any:
-        """A tensor around the parts; the class says what they are."""
+        """A tensor around the parts, which the class defines."""
         source = packed_t if packed is None else packed
         if source is None:
             raise ValueError("At least one of packed or packed_t must be provided")
@@ -253,7 +253,8 @@ def to_sparse_semi_structured(
     return kind.from_dense(original_tensor, alg_id)
 
 
-# --- the ops that are answered --------------------------------------------------------------------
+# --- the ops that are overridden
+# --------------------------------------------------------------------
 
 
 def _made(
@@ -271,7 +272,7 @@ def _same(self: SparseSemiStructuredTensor, *_: Any, **__: Any) -> SparseSemiStr
 
 def _transposed(self: SparseSemiStructuredTensor) -> SparseSemiStructuredTensor:
     rows, columns = self.shape
-    # (What is packed stays, and the pairs change their places.)
+    # (The packed values stay, and the two tensors of each pair are exchanged.)
     names = ("packed_t", "meta_t", "packed", "meta")
     parts: list[Any] = [getattr(self, name) for name in names]
     bits = self.compressed_swizzled_bitmask

@@ -35,7 +35,7 @@ class Mismatch(Exception):
         self.kind, self.text, self.path = kind, text, path
 
     def error(self, message: Message) -> Exception:
-        """The error, with the caller's words."""
+        """The error, with the caller's message."""
         text = self.text
         if self.path:
             where = "".join(str([key]) for key in self.path)
@@ -46,7 +46,7 @@ class Mismatch(Exception):
 
 
 class Options(NamedTuple):
-    """What counts as equal; see :func:`assert_close`."""
+    """The conditions under which values count as equal; see :func:`assert_close`."""
 
     allow_subclasses: bool
     rtol: float | None
@@ -75,7 +75,7 @@ _PRECISIONS: dict[Any, tuple[float, float]] = {
     _C.complex64: (1.3e-6, 1e-5),
     _C.complex128: (1e-7, 1e-7),
 }
-# Of other dtypes values are equal or not.
+# Values of other dtypes are equal or not.
 _EXACT = (0.0, 0.0)
 _NUMBER_DTYPES = {int: _C.int64, float: _C.float64, complex: _C.complex128}
 

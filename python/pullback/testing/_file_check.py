@@ -54,7 +54,7 @@ class FileCheck:
         return self._add("DAG", test)
 
     def check_regex(self, test: str) -> FileCheck:
-        """What fits a regular expression follows."""
+        """Requires that a match of a regular expression follows."""
         return self._add("REGEX", test)
 
     def check_source_highlighted(self, test: str) -> FileCheck:
@@ -62,7 +62,7 @@ class FileCheck:
         return self._add("HIGHLIGHTED", test)
 
     def run(self, *texts: Any) -> None:
-        """Looks for all in the text of an object; of two texts the first has the wishes.
+        """Looks for all checks in the text of an object; of two texts the first has the wishes.
 
         Raises:
             RuntimeError: for a wish that is not fulfilled, with the text.
@@ -108,7 +108,7 @@ class FileCheck:
             index += 1
 
     def _find(self, wish: _Wish, text: str, at: int) -> tuple[int, int]:
-        """Where what is wished for begins and ends."""
+        """Where the next match of the pattern begins and ends."""
         pattern = wish.text if wish.kind == "REGEX" else re.escape(wish.text)
         found = re.compile(pattern).search(text, at)
         if found is None:

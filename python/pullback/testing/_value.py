@@ -1,4 +1,4 @@
-"""Whether two numbers or two tensors are close, and what to say if not."""
+"""Whether two numbers or two tensors are close, and the message if not."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _number_text(actual: Any, expected: Any, tolerance: Tolerance, what: str) ->
 
 
 def compare_numbers(actual: Any, expected: Any, tolerance: Tolerance) -> str | None:
-    """What differs between two numbers."""
+    """The message for two numbers that differ."""
     if actual == expected:
         return None
     if tolerance.equal_nan and cmath.isnan(actual) and cmath.isnan(expected):
@@ -59,7 +59,7 @@ def compare_numbers(actual: Any, expected: Any, tolerance: Tolerance) -> str | N
 
 
 def compare_tensors(actual: Tensor, expected: Tensor, tolerance: Tolerance) -> str | None:
-    """What differs between the values of two tensors of one shape."""
+    """The message for two tensors of one shape whose values differ."""
     actual, expected = actual.detach(), expected.detach()
     if actual.device.type == "meta" or expected.device.type == "meta":
         return None
@@ -80,7 +80,7 @@ def compare_tensors(actual: Tensor, expected: Tensor, tolerance: Tolerance) -> s
 
 
 def _signed(dtype: Any) -> Any:
-    """What unsigned numbers are promoted as, which have no common dtype with others."""
+    """The dtype to which unsigned numbers are promoted, which have no common dtype with others."""
     return _C.int64 if dtype in (_C.uint16, _C.uint32, _C.uint64) else dtype
 
 

@@ -1,4 +1,4 @@
-"""What the schema of an op says of memory: which arguments are written to, which results show them.
+"""The aliases that the schema of an op states: arguments written to, results that show them.
 
 The schemas of ops with in-place and ``out=`` forms are those of the functional form: what the other
 forms write follows from their names.
@@ -21,11 +21,11 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 @dataclass
 class AliasInfo:
-    """What a schema says of the memory of one argument or result."""
+    """The aliases that a schema states for one argument or result."""
 
-    #: The letters of memory that it may share.
+    #: The letters of the memory that the argument may share.
     alias_set: set[str]
-    #: Whether the op writes to it.
+    #: Whether the op writes to the argument.
     is_write: bool
     #: The argument's name; None for a result without a name.
     name: str | None
@@ -33,7 +33,7 @@ class AliasInfo:
 
 @dataclass
 class SchemaInfo:
-    """What a schema says of the memory of all arguments and results."""
+    """The aliases that a schema states for all arguments and results."""
 
     args: list[AliasInfo]
     outs: list[AliasInfo]
@@ -47,7 +47,7 @@ class SchemaInfo:
 
 @functools.cache
 def get_alias_info(func: Any) -> SchemaInfo:
-    """What the schema of an op says of memory.
+    """The aliases that the schema of an op states.
 
     Args:
         func: an overload, such as ``torch.ops.aten.view.default``.
@@ -128,7 +128,7 @@ def _described(text: str, name: str | None) -> AliasInfo:
 
 
 def _mark(argument: AliasInfo, out: AliasInfo, letter: str) -> None:
-    """Says that a result is an argument that is written to."""
+    """Marks a result as an argument that is written to."""
     for info in (argument, out):
         info.alias_set, info.is_write = {letter}, True
 

@@ -74,7 +74,7 @@ class DeviceContext(TorchFunctionMode):
         args: Sequence[Any] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        """Makes the call, with the device if none is named."""
+        """Makes the call, with the device if none is given."""
         kwargs = kwargs or {}
         if func in _device_constructors() and kwargs.get("device") is None:
             kwargs = {**kwargs, "device": self.device}
@@ -82,7 +82,7 @@ class DeviceContext(TorchFunctionMode):
 
 
 class _Entered(threading.local):
-    """The contexts of devices that were entered themselves, innermost last, and of the default."""
+    """The contexts of the devices that were entered, innermost last, and of the default."""
 
     def __init__(self) -> None:
         self.contexts: list[DeviceContext] = []
@@ -93,18 +93,18 @@ _entered = _Entered()
 
 
 def _enter(device: Any) -> Any:
-    """What entering a device does."""
+    """Runs when a device is entered."""
     _entered.contexts.append(DeviceContext(device).__enter__())
     return device
 
 
 def _leave() -> None:
-    """What leaving it does."""
+    """Runs when a device is left."""
     _entered.contexts.pop().__exit__()
 
 
 def set_default(device: Any) -> None:
-    """What ``set_default_device`` does.
+    """Does the work of ``set_default_device``.
 
     Raises:
         RuntimeError: for a device that this build has not.
@@ -127,7 +127,7 @@ def default() -> Any:
 
 
 def _replace_outermost(context: DeviceContext | None) -> DeviceContext | None:
-    """Puts a context below all other modes, in the place of the one that is there; gives that."""
+    """Puts a context below all other modes, in place of the previous one; returns that."""
     modes = [_pop_mode() for _ in range(_C._len_torch_function_stack())]
     outermost = modes[-1] if modes else None
     replaced = outermost if isinstance(outermost, DeviceContext) else None

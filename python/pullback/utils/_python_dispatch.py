@@ -113,12 +113,12 @@ class _WatchingMode(TorchDispatchMode):
 
     @classmethod
     def is_infra_mode(cls) -> bool:
-        """True: what the mode does is not to be noticed."""
+        """True: the effects of the mode are not to be observed."""
         return True
 
 
 class BaseTorchDispatchMode(TorchDispatchMode):
-    """Runs every op as it is."""
+    """Runs every op unchanged."""
 
     def __torch_dispatch__(
         self,
@@ -163,7 +163,7 @@ def _pop_mode(k: Any = None) -> TorchDispatchMode:
 
 @contextlib.contextmanager
 def _pop_mode_temporarily(k: Any = None) -> Iterator[TorchDispatchMode]:
-    """Takes the innermost mode away for the duration."""
+    """Removes the innermost mode for the duration."""
     mode = _pop_mode(k)
     try:
         yield mode
@@ -173,7 +173,7 @@ def _pop_mode_temporarily(k: Any = None) -> Iterator[TorchDispatchMode]:
 
 @contextlib.contextmanager
 def _disable_current_modes() -> Iterator[list[TorchDispatchMode]]:
-    """Takes all modes away for the duration; gives them, the innermost first."""
+    """Removes all modes for the duration; yields them, the innermost first."""
     modes = [_pop_mode() for _ in range(_C._len_torch_dispatch_stack())]
     try:
         yield modes
@@ -235,7 +235,7 @@ def transform_subclass(
 def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> Any:
     """What a wrapper subclass is to return of ``out``, its results of the op ``func``.
 
-    An op that writes to arguments returns those: they come in the place of the results. (Results of
+    An op that writes to arguments returns those arguments, in place of the results. (Results of
     views need nothing: the library links a view to its base whatever the memory behind it is.)
 
     Args:
@@ -257,7 +257,7 @@ class TraceableWrapperSubclass(Protocol):
     device: _C.device
 
     def __tensor_flatten__(self) -> tuple[Sequence[str], object]:
-        """The names of attributes that are inner tensors, and what else is needed."""
+        """The names of the attributes that are inner tensors, and the context for rebuilding."""
 
     @staticmethod
     def __tensor_unflatten__(

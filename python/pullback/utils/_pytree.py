@@ -81,7 +81,7 @@ UnflattenFn = UnflattenFunc
 
 
 class NodeDef(NamedTuple):
-    """How a type of container is taken apart and put together."""
+    """How containers of one type are taken apart and put together."""
 
     type: type[Any]
     flatten_fn: FlattenFunc
@@ -209,7 +209,7 @@ def _checked_fields(
 
 
 def _forget(cls: type[Any]) -> None:
-    """Makes a container a leaf again."""
+    """Makes a container type a leaf again."""
     del SUPPORTED_NODES[cls]
     NAMES.pop(cls, None)
     WITH_KEYS.pop(cls, None)
@@ -384,17 +384,17 @@ class TreeSpec:
         )
 
     def is_leaf(self) -> bool:
-        """Whether it is a single leaf."""
+        """Whether the spec is a single leaf."""
         return self.type is None
 
     @property
     def num_children(self) -> int:
-        """How many children the root has."""
+        """The number of children of the root."""
         return len(self.children_specs)
 
     @property
     def num_nodes(self) -> int:
-        """How many containers and leaves there are."""
+        """The number of containers and leaves."""
         return 1 + sum(child.num_nodes for child in self.children_specs)
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
@@ -541,13 +541,13 @@ def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf =
 
 
 def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf = None) -> Any:
-    """As :func:`tree_map`, for what ``func`` does; gives the tree back."""
+    """As :func:`tree_map`, for the effects of ``func``; returns the tree."""
     tree_map(func, tree, *rests, is_leaf=is_leaf)
     return tree
 
 
 def _leaves_below(tree: Any, spec: TreeSpec) -> list[Any]:
-    """What stands in ``tree`` where ``spec`` has leaves."""
+    """The subtrees of ``tree`` in the places where ``spec`` has leaves."""
     if spec.is_leaf():
         return [tree]
     node = _node_of(tree)
@@ -604,7 +604,7 @@ def tree_map_only(
 def tree_map_only_(
     type_or_types_or_pred: Any, func: Callable[[Any], Any], tree: Any, is_leaf: IsLeaf = None
 ) -> Any:
-    """As :func:`tree_map_only`, for what ``func`` does; gives the tree back."""
+    """As :func:`tree_map_only`, for the effects of ``func``; returns the tree."""
     tree_map_only(type_or_types_or_pred, func, tree, is_leaf)
     return tree
 
@@ -620,7 +620,7 @@ def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> 
 
 
 def tree_is_leaf(tree: Any, is_leaf: IsLeaf = None) -> bool:
-    """Whether it is not taken apart."""
+    """Whether the tree is a leaf, which is not taken apart."""
     return (is_leaf is not None and is_leaf(tree)) or _node_of(tree) is None
 
 
@@ -643,40 +643,40 @@ def tree_any_only(
 
 
 def is_namedtuple_class(cls: Any) -> bool:
-    """Whether it is a class of named tuples."""
+    """Whether a value is a class of named tuples."""
     is_tuple = isinstance(cls, type) and issubclass(cls, tuple)
     return is_tuple and hasattr(cls, "_fields") and hasattr(cls, "_make")
 
 
 def is_namedtuple_instance(obj: object) -> bool:
-    """Whether it is a named tuple."""
+    """Whether a value is a named tuple."""
     return is_namedtuple_class(type(obj))
 
 
 def _get_node_type(tree: object) -> Any:
-    """By which class a tree is looked up; ``namedtuple`` for those that are not registered."""
+    """The class by which a tree is looked up; ``namedtuple`` for those that are not registered."""
     is_plain = is_namedtuple_instance(tree) and type(tree) not in SUPPORTED_NODES
     return namedtuple if is_plain else type(tree)
 
 
 def is_namedtuple(obj: object) -> bool:
-    """Whether it is a named tuple, or a class of them."""
+    """Whether a value is a named tuple, or a class of them."""
     return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
 
 
 def is_structseq_class(cls: Any) -> bool:
-    """Whether it is a class of results with names, as ``torch.return_types.max``."""
+    """Whether a value is a class of results with names, as ``torch.return_types.max``."""
     is_tuple = isinstance(cls, type) and issubclass(cls, tuple)
     return is_tuple and isinstance(getattr(cls, "n_sequence_fields", None), int)
 
 
 def is_structseq_instance(obj: object) -> bool:
-    """Whether it is a result with names."""
+    """Whether a value is a result with names."""
     return is_structseq_class(type(obj))
 
 
 def is_structseq(obj: object) -> bool:
-    """Whether it is a result with names, or a class of them."""
+    """Whether a value is a result with names, or a class of them."""
     return is_structseq_class(obj if isinstance(obj, type) else type(obj))
 
 

@@ -72,7 +72,7 @@ class GetAttrKey:
 
 KeyEntry = Any
 KeyPath = tuple[KeyEntry, ...]
-# What a registered type says of itself: its children with keys; its name and its context as text.
+# The functions of a registered type: its children with keys; its name and its context as text.
 WITH_KEYS: dict[type[Any], Callable[[Any], tuple[list[tuple[Any, Any]], Any]]] = {}
 NAMES: dict[type[Any], tuple[str | None, Any, Any]] = {}
 _SEQUENCES = (list, tuple, deque)
@@ -162,7 +162,7 @@ def keystr(kp: KeyPath) -> str:
 
 
 def key_get(obj: Any, kp: KeyPath) -> Any:
-    """What keys lead to."""
+    """The subtree at the end of a path of keys."""
     for key in kp:
         obj = key.get(obj)
     return obj
@@ -208,7 +208,7 @@ def _name_of(kind: Any, context: Any) -> str:
 
 
 def _enumerator(key: Any) -> Any:
-    """A member of an enumeration, as a text that says what it is."""
+    """A member of an enumeration as text."""
     import enum
 
     if isinstance(key, enum.Enum):

@@ -1,4 +1,4 @@
-"""What tensors are, exchanged; and the module that a function says it is from."""
+"""Exchanges the contents of tensors, and sets the module that a function reports."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
 
 
 def set_module(obj: Any, mod: str) -> None:
-    """Says which module a function or class is from.
+    """Sets the module that a function or class reports.
 
     Raises:
         TypeError: for what is no string.

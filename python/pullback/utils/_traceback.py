@@ -1,4 +1,4 @@
-"""Where a program was, kept cheaply: frames as code and line numbers, without their variables."""
+"""The stack of a program at one moment, kept cheaply: code and line numbers without variables."""
 
 from __future__ import annotations
 

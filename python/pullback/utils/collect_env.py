@@ -1,6 +1,6 @@
 """What a report about an error should say of the machine: ``python -m pullback.utils.collect_env``.
 
-Nothing is asked of other programs but their versions; what is not there is None.
+Other programs are run only for their versions; values that are unknown are None.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["SystemEnv", "get_env_info", "get_pretty_env_info", "main", "pretty_s
 
 
 class SystemEnv(NamedTuple):
-    """What is known of the machine; None where something is not there."""
+    """The facts about the machine; None for those that are unknown."""
 
     torch_version: str | None
     is_debug_build: str | None
@@ -75,7 +75,7 @@ def run_and_read_all(run_lambda: Run, command: Any) -> str | None:
 
 
 def run_and_parse_first_match(run_lambda: Run, command: Any, regex: str) -> str | None:
-    """What the first group of an expression finds in the output; None if nothing."""
+    """The match of the first group of an expression in the output; None if there is none."""
     status, out, _ = run_lambda(command)
     found = None if status else re.search(regex, out)
     return None if found is None else found.group(1)
@@ -140,7 +140,7 @@ def get_cudnn_version(run_lambda: Run) -> str | None:
 
 
 def get_cuda_module_loading_config() -> str:
-    """When CUDA would load kernels; there are none."""
+    """When CUDA would load kernels: None, because there are none."""
     return "N/A"
 
 
@@ -213,7 +213,7 @@ def get_libc_version() -> str:
 
 
 def get_cpu_info(run_lambda: Run) -> str:
-    """What ``lscpu`` says of the processor, or Python."""
+    """The description of the processor by ``lscpu``, or by Python."""
     return run_and_read_all(run_lambda, "lscpu") or platform.processor()
 
 
@@ -241,7 +241,7 @@ def get_conda_packages(run_lambda: Run, patterns: Any = None) -> str | None:
 
 
 def get_env_info() -> SystemEnv:
-    """All that is known."""
+    """All facts about the environment."""
     from .. import cuda, version
 
     pip, packages = get_pip_packages(run)
@@ -277,7 +277,7 @@ def get_env_info() -> SystemEnv:
 
 
 def pretty_str(envinfo: SystemEnv) -> str:
-    """What is known as lines for people."""
+    """The facts as lines of text."""
     lines = []
     for name, value in envinfo._asdict().items():
         words = name.replace("_", " ").capitalize()
@@ -287,7 +287,7 @@ def pretty_str(envinfo: SystemEnv) -> str:
 
 
 def get_pretty_env_info() -> str:
-    """All that is known as lines for people."""
+    """All facts about the environment as text."""
     return pretty_str(get_env_info())
 
 

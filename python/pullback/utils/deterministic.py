@@ -1,4 +1,4 @@
-"""What becomes of memory that nobody has written to, while algorithms must be deterministic."""
+"""How uninitialized memory is filled while algorithms must be deterministic."""
 
 from __future__ import annotations
 

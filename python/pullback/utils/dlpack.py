@@ -94,6 +94,6 @@ class ReadOnlyTensorWrapper(Tensor):
             return super().__dlpack__(max_version=max_version or (1, 0), **options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """The device, as :meth:`Tensor.__dlpack_device__` tells it."""
+        """The device, as :meth:`Tensor.__dlpack_device__` returns it."""
         with _C.DisableTorchFunctionSubclass():
             return super().__dlpack_device__()

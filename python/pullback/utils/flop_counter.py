@@ -26,14 +26,14 @@ flop_registry: dict[str, Callable[..., int]] = {}
 
 
 def _name(target: Any) -> str:
-    """The name of an op, of all its overloads."""
+    """The name of an op, without its overload."""
     text = target if isinstance(target, str) else str(target)
     parts = text.replace("::", ".").split(".")
     return ".".join(parts[:2]) if len(parts) > 1 else f"aten.{text}"
 
 
 def get_shape(i: Any) -> Any:
-    """The shape of a tensor; other things as they are."""
+    """The shape of a tensor; other values unchanged."""
     return i.shape if isinstance(i, Tensor) else i
 
 
@@ -80,7 +80,7 @@ def _product(a: Shape, b: Shape, batch: int = 1) -> int:
 def mm_flop(
     a_shape: Shape, b_shape: Shape, *args: Any, out_shape: Any = None, **kwargs: Any
 ) -> int:
-    """Of a product of two matrices: ``2 m k n``."""
+    """The operations of a product of two matrices: ``2 m k n``."""
     return _product(a_shape, b_shape)
 
 
@@ -88,13 +88,13 @@ def mm_flop(
 def addmm_flop(
     self_shape: Shape, a_shape: Shape, b_shape: Shape, out_shape: Any = None, **kwargs: Any
 ) -> int:
-    """Of ``addmm``: that of the product."""
+    """The operations of ``addmm``: those of the product."""
     return _product(a_shape, b_shape)
 
 
 @shape_wrapper
 def bmm_flop(a_shape: Shape, b_shape: Shape, out_shape: Any = None, **kwargs: Any) -> int:
-    """Of a batch of products."""
+    """The operations of a batch of products."""
     return _batched(a_shape, b_shape)
 
 
@@ -102,7 +102,7 @@ def bmm_flop(a_shape: Shape, b_shape: Shape, out_shape: Any = None, **kwargs: An
 def baddbmm_flop(
     self_shape: Shape, a_shape: Shape, b_shape: Shape, out_shape: Any = None, **kwargs: Any
 ) -> int:
-    """Of ``baddbmm``: that of the products."""
+    """The operations of ``baddbmm``: those of the products."""
     return _batched(a_shape, b_shape)
 
 
@@ -115,13 +115,13 @@ def _batched(a: Shape, b: Shape) -> int:
 def conv_flop_count(
     x_shape: Shape, w_shape: Shape, out_shape: Shape, transposed: bool = False
 ) -> int:
-    """Of a convolution: each element of the output (transposed: of the input) meets each weight.
+    """The operations of a convolution: each weight at each position of the output.
 
     Args:
         x_shape: the shape of the input, ``(batch, channels, ...)``.
         w_shape: the shape of the weights.
         out_shape: the shape of the output.
-        transposed: whether it is a transposed convolution.
+        transposed: whether it is a transposed convolution: the positions are those of the input.
     """
     positions = prod((x_shape if transposed else out_shape)[2:])
     return 2 * x_shape[0] * positions * prod(w_shape)
@@ -140,7 +140,7 @@ def conv_flop(
     out_shape: Any = None,
     **kwargs: Any,
 ) -> int:
-    """Of ``convolution``, by its arguments."""
+    """The operations of ``convolution``, by its arguments."""
     return conv_flop_count(x_shape, w_shape, out_shape, transposed=transposed)
 
 
@@ -153,7 +153,7 @@ def conv_backward_flop(
     out_shape: Any = None,
     **kwargs: Any,
 ) -> int:
-    """Of ``convolution_backward``: that of the convolution, for each gradient by input and weights.
+    """The operations of ``convolution_backward``: a convolution for each gradient asked for.
 
     The arguments after the weights are those of the op: ``transposed`` is the fifth of them,
     ``output_mask`` the eighth.
@@ -178,7 +178,7 @@ def _attention(query_shape: Shape, key_shape: Shape, value_shape: Shape) -> tupl
 
 
 def sdpa_flop_count(query_shape: Shape, key_shape: Shape, value_shape: Shape) -> int:
-    """Of attention: its two products."""
+    """The operations of attention: its two products."""
     return sum(_attention(query_shape, key_shape, value_shape))
 
 
@@ -191,14 +191,14 @@ def sdpa_flop(
     out_shape: Any = None,
     **kwargs: Any,
 ) -> int:
-    """Of the ops for attention, by their arguments."""
+    """The operations of the ops for attention, by their arguments."""
     return sdpa_flop_count(query_shape, key_shape, value_shape)
 
 
 def sdpa_backward_flop_count(
     grad_out_shape: Shape, query_shape: Shape, key_shape: Shape, value_shape: Shape
 ) -> int:
-    """Of the backward of attention: the scores anew, and two products for each one forward."""
+    """Those of attention's backward: the scores anew, and two products for each product."""
     scores, result = _attention(query_shape, key_shape, value_shape)
     return 3 * scores + 2 * result
 
@@ -213,7 +213,7 @@ def sdpa_backward_flop(
     out_shape: Any = None,
     **kwargs: Any,
 ) -> int:
-    """Of the ops for the backward of attention, by their arguments."""
+    """The operations of the ops for the backward of attention, by their arguments."""
     return sdpa_backward_flop_count(grad_out_shape, query_shape, key_shape, value_shape)
 
 
@@ -284,7 +284,7 @@ class FlopCounterMode:
             print(self.get_table(self.depth))
 
     def get_total_flops(self) -> int:
-        """The count of all."""
+        """The total count."""
         return sum(self.flop_counts["Global"].values())
 
     def get_flop_counts(self) -> dict[str, dict[Any, int]]:
@@ -332,7 +332,7 @@ def _row(name: str, count: int, total: int) -> tuple[str, str, str]:
 
 
 class _CountingMode(TorchDispatchMode):
-    """Sees every op, and has it counted."""
+    """Passes every op to the counter."""
 
     supports_higher_order_operators = True
 

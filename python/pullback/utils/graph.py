@@ -226,7 +226,7 @@ def _box_size(node: GraphNode) -> tuple[float, float]:
 
 
 def _edge(points: list[tuple[float, float]], count: int) -> list[str]:
-    """A line with its head, and how many edges it stands for."""
+    """A line with its arrowhead, and the number of edges that it stands for."""
     out = [f'<path d="{_curve(points)}" fill="none" stroke="#94a3b8" stroke-width="1.4"/>']
     # (A head of its own: an id for markers would have to differ between the pictures of a page.)
     (before, above), (x, y) = points[-2], points[-1]

@@ -1,4 +1,4 @@
-"""Which modules a program is in, forwards and backwards."""
+"""The modules that a program is in, in forward and backward."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class ModuleTracker:
         self.parents.add(name)
         tensors = self._differentiable(inputs)
         if tensors:
-            # (When the gradients of the inputs are there, the module's backward is over.)
+            # (When the gradients of the inputs are computed, the module's backward is complete.)
             leave = register_multi_grad_hook(tensors, lambda _: self.parents.discard(name))
             self._handles.append(leave)
 

@@ -24,7 +24,7 @@ from .. import Tensor, tensor
 __all__ = ["SafetensorError", "load", "load_file", "load_metadata", "save", "save_file"]
 
 _MAX_HEADER = 100_000_000
-# What the sizes of a tensor, zeros counted as one, multiply to at most.
+# The product of the sizes of a tensor, zeros counted as one, is at most this.
 _MOST_ELEMENTS = (2**63 - 1) // 16
 
 
@@ -71,7 +71,7 @@ _DTYPE_NAMES = {
 
 
 class SafetensorError(ValueError):
-    """A file that is not a valid safetensors file, or a tensor that it cannot hold."""
+    """An invalid safetensors file, or a tensor that such a file cannot hold."""
 
 
 class _Entry(NamedTuple):

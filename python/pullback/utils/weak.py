@@ -33,7 +33,7 @@ class WeakIdRef(ref):  # type: ignore[type-arg]
         super().__init__(key, callback)  # type: ignore[call-arg]
 
     def __call__(self) -> Any:
-        """The object; None when it is gone."""
+        """The object; None when it does not exist any more."""
         return super().__call__()
 
     def __hash__(self) -> int:
@@ -102,7 +102,7 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
         return list(self.data)
 
     def copy(self) -> WeakIdKeyDictionary:
-        """Another dictionary with the same keys and values."""
+        """A second dictionary with the same keys and values."""
         return type(self)(self, self.ref_type)
 
     __copy__ = copy
@@ -111,7 +111,7 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
         return f"<{type(self).__name__} at {id(self):#x}>"
 
 
-# (PyTorch's tensors need another kind of reference, ours do not.)
+# (PyTorch's tensors need a different kind of reference, Pullback's do not.)
 WeakTensorKeyDictionary = WeakIdKeyDictionary
 
 
@@ -135,5 +135,5 @@ class TensorWeakRef:
         self.ref = WeakIdRef(tensor)
 
     def __call__(self) -> Any:
-        """The tensor; None when it is gone."""
+        """The tensor; None when it does not exist any more."""
         return self.ref()

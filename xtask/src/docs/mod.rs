@@ -51,7 +51,7 @@ fn check(root: &Path, environment: &Environment) -> Result<()> {
 
 fn build(root: &Path, environment: &Environment) -> Result<()> {
     step::single("tools of the site", || install(root, environment))?;
-    // (What `mkdocs.yml` names.)
+    // (The path that `mkdocs.yml` names.)
     let (source, target) = (root.join("target/site-source"), root.join("target/site"));
     step::single("pages", || gather::gather(root, &source))?;
     step::single("mkdocs", || {

@@ -13,7 +13,7 @@ const ADDRESSES: [&str; 2] = ["href", "src"];
 /// The page for servers; its addresses begin at the root of a host.
 const SERVERS_OWN: &str = "404.html";
 
-/// What a page asks for and what it offers.
+/// The links of a page and the anchors that it offers.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Page {
     /// The tag and the address.
@@ -82,7 +82,7 @@ fn broken(
     (!is_there).then_some("there is no such anchor")
 }
 
-/// Reads the tags of a page. What stands in comments, scripts and styles is none.
+/// Reads the tags of a page. Text in comments, scripts and styles does not count.
 fn page(text: &str) -> Page {
     let mut page = Page::default();
     let mut rest = text;

@@ -86,7 +86,7 @@ const WRONG: [(&str, &str); 2] = [
     ),
 ];
 
-/// What stands before each program: the runtime, and the package of the folder.
+/// The environment of each program: the runtime, and the package of the folder.
 struct Load<'a> {
     python: &'a Path,
     folder: &'a Path,
@@ -131,7 +131,8 @@ impl Load<'_> {
     }
 }
 
-/// Makes the library of the runtime; the part that starts it before a program's own start is not for libraries.
+/// Makes the library of the runtime; without the part that starts it before a program's own start,
+/// which libraries cannot have.
 fn runtime(folder: &Path, host: &str) -> Result<PathBuf> {
     fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let libraries = super::libraries(host)?;

@@ -1,4 +1,5 @@
-//! What AddressSanitizer wrote down while Python ran, and which of it is ours.
+//! The reports of AddressSanitizer while Python ran, and the findings in them that are pullback's
+//! own.
 //!
 //! Each process writes a file of its own. An error in one is always a finding. A leak is one if our extension asked for the
 //! memory: the innermost frame outside of the runtime lies in it. The interpreter and NumPy keep memory to the end that nobody
@@ -17,9 +18,9 @@ pub(super) const FRAME: &str = "'    #%n in %f %S <%m>'";
 struct Findings {
     /// An error of memory, as a whole.
     error: Option<String>,
-    /// The leaks that are ours, each with its stack.
+    /// The leaks of pullback's own, each with its stack.
     leaks: Vec<String>,
-    /// How many there are of others.
+    /// The number of leaks of others.
     of_others: usize,
 }
 

@@ -9,7 +9,7 @@
 use super::Finding;
 use super::source::Source;
 
-/// Where lists can be long.
+/// The folders where lists can be long.
 const FOLDERS: [&str; 7] = [
     "crates/kernels/src/",
     "crates/fft/src/",
@@ -19,7 +19,7 @@ const FOLDERS: [&str; 7] = [
     "crates/pullback/src/autograd/",
     "crates/python/src/",
 ];
-/// The ways that can be refused themselves.
+/// The files that implement the allocations which can fail.
 const OWN: [&str; 3] = [
     "crates/kernels/src/memory.rs",
     "crates/pullback/src/tensor/memory.rs",
@@ -41,7 +41,7 @@ const CALLS: [&str; 12] = [
     ".sort_by(",
     ".sort_by_key(",
 ];
-/// The same of kernels, whose lists are of numbers.
+/// Further such calls in kernels, whose lists are of numbers.
 const CALLS_OF_KERNELS: [&str; 4] = [".extend(", ".extend_from_slice(", ".concat()", ".resize("];
 /// Words of statements about as many items as there are dimensions, or arguments.
 const BOUNDED: [&str; 21] = [
@@ -67,11 +67,11 @@ const BOUNDED: [&str; 21] = [
     "to_le_bytes",
     "contiguous_strides",
 ];
-/// What collected lists of numbers hold.
+/// Element types of collected lists of numbers.
 const NUMBERS: [&str; 13] = [
     "i64", "f64", "f32", "usize", "isize", "u64", "u32", "u16", "u8", "i32", "Bool", "Scalar", "T",
 ];
-/// What is said where nothing tells the rule that a list is short.
+/// The comment that a list is short where the rule cannot know that.
 const MARK: &str = "bounded:";
 
 /// Names the places that insist on memory.
@@ -106,7 +106,7 @@ pub(super) fn insistent(source: &Source, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Where `what` stands; not as the end of another name.
+/// The positions of `what`, except as the end of another name.
 fn places<'a>(code: &'a str, what: &'a str) -> impl Iterator<Item = usize> + 'a {
     let follows_name = |at: usize| {
         let before = code[..at].chars().next_back();

@@ -15,7 +15,7 @@ pub(super) const ARITHMETIC: &str = "autograd::arithmetic";
 /// The modules that may ask for the list of all ops, without naming any.
 const READS_REGISTRY: [&str; 1] = ["gradcheck"];
 
-/// What a lower layer uses of a higher one all the same: module, item, reason.
+/// Items of a higher layer that a lower layer may use: module, item, reason.
 const EXCEPTIONS: [(&str, &str, &str); 7] = [
     ("tensor::raw", "AccumulatorSlot", HOLDS),
     ("tensor::raw", "AutogradMeta", HOLDS),
@@ -25,10 +25,10 @@ const EXCEPTIONS: [(&str, &str, &str); 7] = [
     ("tensor::display", "Tensor::tangent", SHOWS),
     ("tensor::display", "Tensor::batched", SHOWS),
 ];
-/// Of the record of a tensor.
+/// The reason for the record of a tensor.
 const HOLDS: &str = "it holds the fields of the layers above by type, without giving them meaning: a tensor is one allocation";
 
-/// Of the text of a tensor.
+/// The reason for the text of a tensor.
 const SHOWS: &str = "what is printed says where a tensor comes from";
 
 /// A lower layer that uses a higher one, or any of them that names an op.
@@ -54,13 +54,14 @@ pub(super) fn layers(source: &Source, arrows: &BTreeSet<Arrow>, findings: &mut V
 pub(super) fn ops(source: &Source, arrows: &BTreeSet<Arrow>, findings: &mut Vec<Finding>) {
     let Some(module) = module_of(source) else { return };
     let first = module.split("::").next().unwrap_or_default();
-    // The crate's root assembles the modules, and `custom` is what ops of other crates are made of: they may re-export.
+    // The crate's root assembles the modules, and `custom` has the names that ops of other crates
+    // expand to: both may re-export.
     if matches!(first, "" | "custom" | "ops") || module == ARITHMETIC {
         return;
     }
     for arrow in arrows.iter().filter(|arrow| !is_exception(&module, arrow)) {
         let is_method = arrow.item.as_ref().is_some_and(|item| item.contains("::"));
-        // Methods are for all but those layers.
+        // Methods may be called by all other layers.
         if is_method && layer(&module).is_none() {
             continue;
         }
@@ -91,7 +92,7 @@ fn layer(module: &str) -> Option<usize> {
     LAYERS.iter().position(|layer| Some(*layer) == first)
 }
 
-/// Rows of the table that nothing needs any more.
+/// Rows of the table that are not needed any more.
 pub(super) fn unneeded(
     sources: &[Source],
     arrows: impl Fn(&Source) -> BTreeSet<Arrow>,

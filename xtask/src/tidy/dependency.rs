@@ -22,7 +22,7 @@ const REFUSED: [(&str, &str, &str); 12] = [
     ("crates/derive", "pullback", "the derive macro writes paths only"),
     ("xtask", "", "the developer's commands have no dependencies"),
 ];
-/// What these may name all the same.
+/// Dependencies that are allowed all the same.
 const ALLOWED: [(&str, &str); 2] =
     [("crates/macros", "pullback-schema"), ("crates/fft", "pullback-kernels")];
 

@@ -9,7 +9,7 @@ use super::source::Source;
 pub(super) struct Member {
     /// The name of its type.
     pub(super) name: String,
-    /// What stands for each key, without quotes.
+    /// The value of each key, without quotes.
     values: Vec<(String, String)>,
 }
 

@@ -11,7 +11,7 @@ use super::source::Source;
 use std::collections::{BTreeMap, BTreeSet};
 
 const LIBRARY: &str = "crates/pullback/src/";
-/// How often a name is looked up in another module in its place.
+/// The largest number of modules through which a name is followed.
 const DEPTH: usize = 12;
 
 /// A use of what another module defines.
@@ -25,7 +25,7 @@ pub(super) struct Arrow {
 }
 
 impl Arrow {
-    /// As messages spell it.
+    /// The name in messages.
     pub(super) fn spelled(&self) -> String {
         let mut text = "crate".to_owned();
         let home = self.homes.first().map_or("", String::as_str);
@@ -87,7 +87,7 @@ impl Library {
             let tokens = tokens(&code);
             let mut module = Module { items: items(&tokens), ..Module::default() };
             for Reference { segments, name: by, .. } in references(&tokens) {
-                // What starts with another word is of another crate.
+                // A path that starts with another word is of another crate.
                 let is_child = known.contains(&join(&name, &segments[0]));
                 let Some(by) = by.filter(|_| is_child || starts_here(&segments)) else { continue };
                 let target = absolute(&segments, &name);
@@ -184,7 +184,7 @@ impl Library {
             if let Some(home) = self.find(&module, segment, depth) {
                 return (home, Some(segment.clone()));
             }
-            // Not known: as it is spelled.
+            // Not known: the path stays as it is spelled.
             let mut spelled = split(&module);
             spelled.extend_from_slice(&path[at..path.len() - 1]);
             return (spelled.join("::"), path.last().cloned());

@@ -27,7 +27,7 @@ const KERNELS: &str = "crates/kernels/src/";
 /// Which modules define which methods.
 #[derive(Default)]
 pub(super) struct Methods {
-    /// By name, for each of the types.
+    /// The modules by the names of methods, for each of the types.
     homes: BTreeMap<String, [BTreeSet<String>; TYPES.len()]>,
     /// Functions of other types, by their names.
     others: BTreeSet<String>,
@@ -38,7 +38,7 @@ pub(super) struct Call {
     pub(super) line: usize,
     /// The modules that define it: of several if the type is not known, or has it in several forms.
     pub(super) homes: Vec<String>,
-    /// As messages spell it.
+    /// The name in messages.
     pub(super) spelled: String,
 }
 
@@ -201,12 +201,12 @@ pub(super) fn calls(tokens: &[Token<'_>], methods: &Methods) -> Vec<Call> {
     found
 }
 
-/// What is known of the names where one reads.
+/// The names that are known at a position.
 #[derive(Default)]
 struct Scope<'a> {
     /// The parameters of the function that are tensors.
     tensors: BTreeSet<&'a str>,
-    /// How deep the braces of `impl Tensor` are, if one reads in some.
+    /// The depth of the braces of `impl Tensor`, if the position is inside of it.
     own: Option<usize>,
     depth: usize,
 }

@@ -76,7 +76,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     Err(format!("{count} places in {} files break a rule", sources.len()))
 }
 
-/// Rows of the rules' own tables that the sources do not need.
+/// Rows of the rules' own tables that are not needed any more.
 fn outdated(sources: &[Source]) -> Vec<String> {
     let library = Library::read(sources);
     let mut rows = order::missing(sources);

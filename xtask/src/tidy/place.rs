@@ -1,4 +1,5 @@
-//! What is to be found in some places only: `unsafe`, ops that look at a thread's modes, functions that are set at run time.
+//! Rules on code that is allowed in some places only: `unsafe`, ops that look at a thread's modes,
+//! functions that are set at run time.
 //!
 //! The tables name every other place with its reason; a row that nothing needs any more is a finding too.
 
@@ -18,7 +19,7 @@ const UNSAFE_FOLDERS: [&str; 6] = [
     "crates/loom/",
 ];
 
-/// Why the dispatcher has unsafe code.
+/// The reason why the dispatcher has unsafe code.
 const ACCESS: &str = "hands kernels the right to memory, once a call has come past all layers";
 
 /// The other files with unsafe code, or folders of them, and why.
@@ -91,12 +92,12 @@ const UNSAFE_ELSEWHERE: [(&str, &str); 52] = [
     ("crates/python/src/autograd/hook_dicts.rs", NODES),
     ("crates/python/src/autograd/node.rs", NODES),
 ];
-/// Of files of the binding.
+/// The reason for files of the binding that handle arguments and methods.
 const OBJECTS: &str = "methods and arguments as the interpreter passes them: borrowed, of a class that it has checked";
-/// Of files of the binding, too.
+/// The reason for files of the binding that handle nodes.
 const NODES: &str = "nodes and their Python objects hold each other by the interpreter's counts";
 
-/// Ops that look at modes all the same.
+/// Ops that look at modes, and why they may.
 const MODES: [(&str, &str); 3] = [
     (
         "crates/pullback/src/ops/linalg/matmul.rs",
@@ -113,7 +114,7 @@ const MODES: [(&str, &str); 3] = [
 ];
 
 const OPS: &str = "crates/pullback/src/ops/";
-/// What a thread works under.
+/// The module of the thread's state.
 const THREAD: &str = "autograd::thread::";
 
 /// The row that a file stands in.
@@ -166,7 +167,7 @@ pub(super) fn access(source: &Source, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Where functions are set at run time, and why.
+/// The statics into which functions are put at run time, and why.
 const HOOKS: [(&str, &str); 3] = [
     ("crates/pullback/src/host.rs", "what a language binding offers, in one value"),
     (
@@ -233,7 +234,7 @@ pub(super) fn modes(source: &Source, arrows: &BTreeSet<Arrow>, findings: &mut Ve
     }
 }
 
-/// Rows of the tables that nothing needs any more.
+/// Rows of the tables that are not needed any more.
 pub(super) fn unneeded(
     sources: &[Source],
     arrows: impl Fn(&Source) -> BTreeSet<Arrow>,

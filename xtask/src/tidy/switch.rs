@@ -9,7 +9,7 @@
 use super::Finding;
 use super::source::Source;
 
-/// Where calls pass.
+/// The folders of the layers that calls pass.
 const FOLDERS: [&str; 4] = [
     "crates/pullback/src/tensor/",
     "crates/pullback/src/dispatch/",
@@ -17,7 +17,7 @@ const FOLDERS: [&str; 4] = [
     "crates/python/src/",
 ];
 
-/// File, name, and what changes it.
+/// The file and name of each shared atomic, and what changes it.
 const SHARED: [(&str, &str, &str); 38] = [
     ("crates/pullback/src/autograd/engine/branches.rs", "BRANCHES", SETTING),
     ("crates/pullback/src/autograd/engine/running.rs", "IDS", NUMBERS),
@@ -126,7 +126,7 @@ pub(super) fn switches(source: &Source, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Rows whose static is gone.
+/// Rows whose static does not exist any more.
 pub(super) fn unneeded(sources: &[Source]) -> Vec<String> {
     let is_there = |path: &str, name: &str| {
         let here = sources.iter().find(|source| source.path == path);

@@ -4,7 +4,7 @@ use super::Finding;
 use super::source::Source;
 
 const LONGEST: usize = 800;
-/// Files that stay shorter, because everybody reads them.
+/// Files with a lower limit, because everybody reads them.
 const CORES: [(&str, usize); 1] = [("crates/pullback/src/autograd/engine/task.rs", 400)];
 /// Names that say nothing about what is inside.
 const EMPTY_NAMES: [&str; 7] = ["utils", "util", "helpers", "helper", "common", "misc", "shared"];

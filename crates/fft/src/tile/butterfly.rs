@@ -7,8 +7,8 @@ use super::{Job, Twist, lanes};
 /// A complex number of every lane.
 type Pair<V> = (V, V);
 
-/// Where the parts of a row lie, in numbers from its beginning: the real ones and the imaginary ones. The inverse transform is
-/// the forward one of exchanged parts.
+/// The positions of the parts of a row, in numbers from its beginning: the real ones and the
+/// imaginary ones. The inverse transform is the forward one of exchanged parts.
 type Parts = (usize, usize);
 
 /// Does `job`.
@@ -111,7 +111,7 @@ unsafe fn turned<V: Vector>(a: Pair<V>, b: Pair<V>) -> (Pair<V>, Pair<V>) {
     unsafe { ((a.0.add(b.1), a.1.sub(b.0)), (a.0.sub(b.1), a.1.add(b.0))) }
 }
 
-/// Four numbers transformed; what else the array holds stays.
+/// Transforms the first four numbers of the array; the others stay.
 #[inline(always)]
 unsafe fn four<V: Vector, const R: usize>(a: &[Pair<V>; R]) -> [Pair<V>; R] {
     let mut b = *a;

@@ -1,17 +1,18 @@
-//! Between tiles and arrays: rows of neighbours as they are, lines of adjacent numbers turned square by square, and anything else
-//! number by number.
+//! Between tiles and arrays: rows of neighbours as they are, lines of adjacent numbers transposed
+//! square by square, and anything else number by number.
 
 use super::{CacheLine, Job, Twist, lanes, run};
 use crate::plan::FftReal;
 
-/// How an array lies, in numbers of its real type.
+/// The layout of an array, in numbers of its real type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TileLayout {
-    /// From one row of the tile to the next.
+    /// The distance from one row of the tile to the next.
     pub(crate) step: isize,
-    /// From the real part to the imaginary part, or from the first number of a pair to the second.
+    /// The distance from the real part to the imaginary part, or from the first number of a pair to
+    /// the second.
     pub(crate) imag: isize,
-    /// From line to line.
+    /// The distance from line to line.
     pub(crate) across: isize,
 }
 
@@ -19,7 +20,7 @@ impl TileLayout {
     pub(crate) fn complex(step: isize, across: isize) -> Self {
         TileLayout { step: 2 * step, imag: 1, across: 2 * across }
     }
-    /// Of real numbers, two of which are a row.
+    /// The layout of real numbers, two of which are a row.
     pub(crate) fn pairs(step: isize, across: isize) -> Self {
         TileLayout { step: 2 * step, imag: step, across }
     }
@@ -27,7 +28,7 @@ impl TileLayout {
     fn is_beside(self) -> bool {
         self.imag == 1 && self.across == 2
     }
-    /// Whether the numbers of a line do.
+    /// Whether the numbers of a line lie side by side.
     fn is_along(self) -> bool {
         self.imag == 1 && self.step == 2
     }
@@ -44,7 +45,7 @@ pub(crate) struct TileRange {
     pub(crate) layout: TileLayout,
 }
 
-/// What results are multiplied by on their way back.
+/// The factors that results are multiplied by as they are copied back.
 #[derive(Clone, Copy)]
 pub(crate) struct TileFinish<'a, T> {
     pub(crate) scale: T,

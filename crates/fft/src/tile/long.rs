@@ -23,7 +23,7 @@ pub(crate) struct LongTilePlan<T> {
 }
 
 impl<T: FftReal> LongTilePlan<T> {
-    /// Whoever calls it has seen to the memory.
+    /// The plan. The caller has made sure that there is memory for it.
     pub(crate) fn new(n: usize) -> Self {
         let (a, b) = long::tiled_factors(n).unwrap_or((1, n));
         let lanes = lanes::<T>();

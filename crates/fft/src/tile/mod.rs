@@ -1,9 +1,10 @@
 //! Lines whose length is a power of two, as many at once as a vector has lanes.
 //!
-//! A tile holds a row for each number of a line: its real parts in all lines and then its imaginary parts, two vectors of 64
-//! bytes. So no step of the transform moves numbers between lanes, and what is taken apart or turned is that while lines are
-//! copied into a tile and back. The steps are decimations in frequency by eight and four, done in place: results lie in the order
-//! of reversed digits, by which rows are read when they are copied back. Blocks that the first steps leave are
+//! A tile holds a row for each number of a line: its real parts in all lines and then its imaginary
+//! parts, two vectors of 64 bytes. So no step of the transform moves numbers between lanes:
+//! splitting and transposing are done while lines are copied into a tile and back. The steps are
+//! decimations in frequency by eight and four, done in place: results lie in the order of reversed
+//! digits, by which rows are read when they are copied back. Blocks that the first steps leave are
 //! finished one after the other, in the first cache.
 //!
 //! (C. Van Loan, "Computational Frameworks for the Fast Fourier Transform", 1992, chapters 1 and 2; half spectra of real numbers in
@@ -115,7 +116,7 @@ enum Job<'a, T> {
         places: &'a [u32],
         roots: &'a [T],
     },
-    /// Its inverse, before the transform.
+    /// The inverse of `SplitSpectrum`, before the transform.
     JoinSpectrum {
         x: *mut T,
         roots: &'a [T],
@@ -134,7 +135,8 @@ enum Job<'a, T> {
         step: isize,
         rows: usize,
     },
-    /// Copies them back, row `places[k]` as number `k`.
+    /// Copies complex numbers of the tile back to neighbouring lines, row `places[k]` as number
+    /// `k`.
     Scatter {
         x: *mut T,
         places: &'a [u32],

@@ -9,7 +9,7 @@ use crate::plan::{self, FftReal};
 use pullback_kernels::{Result, parallel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What lines are transformed to what.
+/// The kinds of transform.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TileKind {
     Forward,

@@ -39,7 +39,8 @@ pub(super) fn root<T: FftReal>(k: usize, n: usize) -> [T; 2] {
     [as_real::<T>(cos), as_real::<T>(sin)]
 }
 
-/// Eights and, for what is left, fours; `n` is a power of two of which [`super::is_tiled`] approves.
+/// The levels: eights and, for the remainder, fours; `n` is a power of two for which
+/// [`super::is_tiled`] holds.
 fn radices(n: usize) -> impl Iterator<Item = usize> {
     let exponent = n.trailing_zeros() as usize;
     let fours = (3 - exponent % 3) % 3;
@@ -48,7 +49,7 @@ fn radices(n: usize) -> impl Iterator<Item = usize> {
 }
 
 impl<T: FftReal> TilePlan<T> {
-    /// Whoever calls it has seen to the memory.
+    /// The plan. The caller has made sure that there is memory for it.
     pub(crate) fn new(n: usize) -> Self {
         let (mut levels, mut block, mut places) = (Vec::new(), n, vec![0_u32]);
         for radix in radices(n) {

@@ -28,7 +28,7 @@ pub(crate) trait Vector: Copy {
     unsafe fn neg_mul_add(self, factor: Self, sum: Self) -> Self;
     /// The numbers at even and at odd places of two vectors.
     unsafe fn unzip(first: Self, second: Self) -> (Self, Self);
-    /// What [`Vector::unzip`] takes apart.
+    /// The inverse of [`Vector::unzip`].
     unsafe fn zip(even: Self, odd: Self) -> (Self, Self);
     /// Transposes a square of as many numbers each way as a tile has lines; steps in numbers.
     unsafe fn turn(to: *mut Self::Real, to_step: isize, from: *const Self::Real, from_step: isize) {

@@ -23,7 +23,8 @@ use crate::interrupt::WorkCounter;
 use crate::row::sum_pairs;
 use crate::{DType, Error, Result, StridedMut, StridedRef, bf16, f16, memory, parallel, scratch};
 
-/// How many tasks there are at least, if there are as many blocks of keys.
+/// The number of tasks that a head's keys are divided into at least, if there are as many blocks of
+/// keys.
 const TASKS: usize = 8;
 
 /// What attention gave, and the gradient of its output.
@@ -159,7 +160,8 @@ impl<'a, N: Stored> Gradients<'a, N> {
         Ok(())
     }
 
-    /// Fills in what is known of each query before its weights.
+    /// Computes what is known of each query before its weights: the logarithm of its sum of
+    /// exponentials, and `D`.
     fn find_state(&self, results: AttentionResults<'_>, state: &mut [QueryState<N>]) -> Result<()> {
         let s = self.s;
         let to = SharedMut::new(state);
@@ -236,7 +238,7 @@ impl<'a, N: Stored> Gradients<'a, N> {
         }
     }
 
-    /// Adds what a head's queries and a block of keys have to do with one another.
+    /// Adds what the queries of a head and a block of keys contribute to the gradients.
     fn add_block(
         &self,
         head: &GradHead<'_, N>,
@@ -319,11 +321,11 @@ impl<N: Stored> GradHead<'_, N> {
 /// How many elements a task's buffers have.
 #[derive(Clone, Copy)]
 struct GradBuffers {
-    /// Of a row of queries, and of gradients.
+    /// The width of a row of queries, and of a row of output gradients.
     widths: [usize; 2],
-    /// The same in whole panels.
+    /// The widths of a row of queries and of a row of output gradients, rounded up to whole panels.
     columns: [usize; 2],
-    /// The keys of a block in whole panels, and in whole tiles.
+    /// The keys of a block, rounded up to whole panels, and to whole tiles.
     keys: [usize; 2],
     spare: usize,
 }
@@ -342,7 +344,8 @@ struct GradWork<'a, T> {
     /// The gradients of the block, rows of whole panels.
     by_key: &'a mut [T],
     by_value: &'a mut [T],
-    /// Scores, then weights; gradients of weights, then of scores: rows of `KEYS`.
+    /// The scores and then the weights; the gradients of the weights and then of the scores: rows
+    /// of `KEYS`.
     weights: &'a mut [T],
     slopes: &'a mut [T],
     spare: &'a mut [T],
@@ -381,7 +384,7 @@ impl GradBuffers {
         let elements = self.sizes().iter().map(|n| n.next_multiple_of(16)).sum::<usize>();
         elements * (size_of::<T>() / 4)
     }
-    /// The buffers, each from a cache line on.
+    /// Divides the task's memory into its buffers, each from a cache line on.
     fn cut<T>(self, words: &mut [u32]) -> GradWork<'_, T> {
         let mut rest = Cutter::new(words);
         let [

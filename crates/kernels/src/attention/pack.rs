@@ -9,9 +9,9 @@ use half::slice::HalfFloatSliceExt;
 
 /// A number in memory: halves are computed with as `f32`.
 pub(super) trait Stored: Element {
-    /// What is computed with.
+    /// The type that is computed in.
     type Wide: ScoreNumber;
-    /// Whether that is the number itself.
+    /// Whether `Wide` is the type itself, so that nothing is converted.
     const IS_WIDE: bool;
     fn widen(self) -> Self::Wide;
     fn rounded(value: Self::Wide) -> Self;
@@ -105,7 +105,7 @@ half!(bf16, bf16_to_f32, f32_to_bf16);
 /// Copies the elements of a matrix from the first on along its row.
 ///
 /// # Safety
-/// The row has so many elements.
+/// The row has as many elements as are copied.
 pub(super) unsafe fn copy_row<N: Stored>(to: &mut [N::Wide], from: Matrix<N>) {
     if from.cs == 1 && !to.is_empty() {
         // SAFETY: the caller's promise, here and below.
@@ -121,7 +121,7 @@ pub(super) unsafe fn copy_row<N: Stored>(to: &mut [N::Wide], from: Matrix<N>) {
 /// Writes numbers from the first element of a matrix along its row.
 ///
 /// # Safety
-/// The row has so many elements, which nobody else uses.
+/// The row has as many elements as are written, which nobody else uses.
 pub(super) unsafe fn store_row<N: Stored>(to: Matrix<N>, from: &[N::Wide]) {
     if to.cs == 1 && !from.is_empty() {
         // SAFETY: the caller's promise, here and below.
@@ -205,7 +205,7 @@ impl Mask {
         })
     }
 
-    /// Adds it, from a query and a key on, to the scores of a block.
+    /// Adds the mask, from a query and a key on, to the scores of a block.
     pub(super) fn add_to<T: ScoreNumber>(
         self,
         scores: &mut [T],
@@ -232,7 +232,7 @@ impl Mask {
     }
 }
 
-/// Replaces the scores of a block by what they are with the mask.
+/// Replaces each score of a block by a function of the score and the element of the mask.
 #[inline(always)]
 fn each_score<T: ScoreNumber, M: Copy>(
     scores: &mut [T],

@@ -93,7 +93,8 @@ unsafe fn tile<T: MulAdd, const W: usize>(
             }
         }
     }
-    // By way of memory once: sums whose address is taken would be written there in every step.
+    // The sums go through memory once: sums whose address is taken would be written to memory in
+    // every step.
     std::hint::black_box(sums)
 }
 
@@ -144,7 +145,7 @@ unsafe fn score_tile<T: Exponential + MulAdd, const W: usize>(
 /// Adds a tile of weighted values to sums of rows of a panel, which grow by a factor before.
 ///
 /// # Safety
-/// As [`tile`], and `to` has such rows.
+/// As [`tile`], and `to` has [`ROWS`] rows of `W` elements.
 #[inline(always)]
 unsafe fn value_tile<T: Exponential + MulAdd, const W: usize>(
     to: *mut T,
@@ -273,7 +274,8 @@ crate::multiversion! {
             }
             let before = *top;
             *top = larger(crate::row::fold(tops, larger), before);
-            // (Where all is forbidden so far, weights are zero relative to anything.)
+            // (Where all keys so far are forbidden, weights are zero, whatever they are relative
+            // to.)
             let base = if *top == T::NEG_INFINITY { T::ZERO } else { *top };
             let mut sums = [T::ZERO; GROUP];
             for group in groups {
@@ -346,8 +348,9 @@ crate::multiversion! {
 }
 
 crate::multiversion! {
-    /// Makes weights of scores, given the logarithms of their sums, and the gradients of the scores, times the scale, of those of the
-    /// weights: `state` has for each query the logarithm and the sum of the products of weights with their gradients.
+    /// Makes weights of scores, given the logarithms of their sums, and makes the gradients of the
+    /// scores, times the scale, of the gradients of the weights: `state` has for each query the
+    /// logarithm and the sum of the products of weights with their gradients.
     pub(super) fn weigh_back<T: ScoreNumber>(scores: &mut [T], slopes: &mut [T], state: &[[T; 2]], how: (T, Block)) {
         let (scale, block) = how;
         let rows = scores.as_chunks_mut::<KEYS>().0.iter_mut().zip(slopes.as_chunks_mut::<KEYS>().0).zip(state);
@@ -362,7 +365,7 @@ crate::multiversion! {
                     slopes[l] = weights[l] * (slopes[l] - mean) * scale;
                 }
             }
-            // (Tiles look at what is forbidden, too.)
+            // (Tiles read the weights of forbidden keys, too.)
             scores[count..].fill(T::ZERO);
             slopes[count..].fill(T::ZERO);
         }

@@ -15,7 +15,8 @@ pub enum ConvAlgorithm {
     Winograd,
     /// Matrix products whose gathered matrix is never made.
     Implicit,
-    /// Stride 1: the input read in shifted rows. Of the weight's gradient: between few channels.
+    /// Stride 1: the input read in shifted rows. For the weight's gradient: convolutions between
+    /// few channels.
     Shifted,
     /// The gradient of the input with steps: convolutions of stride 1, one for each remainder of division by the stride.
     Phases,
@@ -69,19 +70,19 @@ pub(super) fn announced(pass: ConvPass, algorithm: ConvAlgorithm) -> ConvAlgorit
     algorithm
 }
 
-/// The way of a plain convolution of elements that were of `dtype` before they became `T`.
+/// The algorithm of a plain convolution of elements that were of `dtype` before they became `T`.
 pub(super) fn of_forward<T: ConvElement>(g: &ConvGeometry, dtype: DType) -> ConvAlgorithm {
     if g.is_depthwise() {
         ConvAlgorithm::Depthwise
     } else if dtype == T::DTYPE && winograd::pays::<T>(g) {
-        // (Halves are summed in `f32` and rounded once, as the definition has it.)
+        // (Halves are summed in `f32` and rounded once, as the definition says.)
         ConvAlgorithm::Winograd
     } else {
         by_sums::<T>(g)
     }
 }
 
-/// The way of the input's gradient.
+/// The algorithm of the gradient of the input.
 pub(super) fn of_input<T: ConvElement>(g: &ConvGeometry, dtype: DType) -> ConvAlgorithm {
     if g.is_depthwise() {
         return ConvAlgorithm::Depthwise;
@@ -93,7 +94,7 @@ pub(super) fn of_input<T: ConvElement>(g: &ConvGeometry, dtype: DType) -> ConvAl
     }
 }
 
-/// The way of the weight's gradient.
+/// The algorithm of the gradient of the weight.
 pub(super) fn of_weight<T: ConvElement>(g: &ConvGeometry, dtype: DType) -> ConvAlgorithm {
     if g.is_depthwise() {
         ConvAlgorithm::Depthwise
@@ -104,7 +105,8 @@ pub(super) fn of_weight<T: ConvElement>(g: &ConvGeometry, dtype: DType) -> ConvA
     }
 }
 
-/// The way of a plain convolution as the definition's sums, none of one channel a group.
+/// The algorithm of a plain convolution that is computed by the sums of its definition and has more
+/// than one channel in a group.
 pub(super) fn by_sums<T: ConvElement>(g: &ConvGeometry) -> ConvAlgorithm {
     if g.is_pointwise() {
         ConvAlgorithm::Gathered
@@ -117,7 +119,8 @@ pub(super) fn by_sums<T: ConvElement>(g: &ConvGeometry) -> ConvAlgorithm {
     }
 }
 
-/// The way of the weight's gradient as the definition's sums, none of one channel a group.
+/// The algorithm of the weight's gradient that is computed by the sums of its definition, with more
+/// than one channel in a group.
 pub(super) fn weight_by_sums<T: ConvElement>(g: &ConvGeometry) -> ConvAlgorithm {
     if !g.is_pointwise() && implicit::fits_weight::<T>(g) {
         ConvAlgorithm::Implicit

@@ -1,8 +1,9 @@
 //! Convolution of many images with few output positions each, as matrix products over several of them.
 //!
-//! A block of images is transposed so that what they have at one position lies side by side: the columns of the products
-//! are (position, image), and the rows of the gathered matrix are made of runs of images, whatever stride, padding and
-//! dilation. Otherwise as `im2col_gemm`, whose sums these are, in the order of these columns.
+//! A block of images is transposed so that what they have at one position lies side by side: the
+//! columns of the products are (position, image), and the rows of the gathered matrix are made of
+//! runs of images, whatever stride, padding and dilation. Everything else is as in `im2col_gemm`:
+//! each sum is the same, in the order of these columns.
 
 use super::geometry::ConvGeometry;
 use super::im2col_gemm::{BLOCK_BYTES, GradientTask, channels_per_task, gradient_task};
@@ -22,7 +23,7 @@ const MAX_POSITIONS_POINTWISE: usize = 32;
 const MIN_COLUMNS: usize = 256;
 /// Images come in multiples of this where there are so many.
 const IMAGE_MULTIPLE: usize = 16;
-/// A source outside the input.
+/// The index that stands for a position outside of the input.
 const OUTSIDE: usize = usize::MAX;
 
 /// Whether a product over several images is faster than one for each image.
@@ -35,7 +36,7 @@ pub(super) fn fits(g: &ConvGeometry) -> bool {
 struct ImageBlocks {
     /// Images per block.
     images: usize,
-    /// Output positions of an image.
+    /// The number of output positions of an image.
     positions: usize,
     batch: usize,
     /// The input position that each output position meets at each kernel element; none if the input is the matrix.

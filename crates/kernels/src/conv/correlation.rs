@@ -35,7 +35,7 @@ pub(super) fn fits<T: ConvElement>(g: &ConvGeometry) -> bool {
             >= USEFUL
 }
 
-/// Images with zeros around them, and what there is to know of tiles.
+/// Images with zeros around them, and the sizes of the tiles that their products are summed in.
 struct Tiles<'g, T: 'static> {
     g: &'g ConvGeometry,
     loops: &'static Correlation<T>,
@@ -103,7 +103,7 @@ impl<T: ConvElement> Tiles<'_, T> {
     }
 }
 
-/// The sum of these partial sums, by adding the upper half to the lower until one is left.
+/// The sum of partial sums, by adding the upper half to the lower until one is left.
 fn folded<T: ConvElement>(sums: &[T]) -> T {
     if let [sum] = sums {
         return *sum;

@@ -48,22 +48,24 @@ fn for_channels(g: &ConvGeometry, channels: usize, work: &(dyn Fn(usize) + Sync)
     parallel::for_range(channels, (GRAIN / size).max(1), &|range| range.for_each(work));
 }
 
-/// The windows if channels are better taken side by side.
+/// The windows of the convolution, if its channels are better processed side by side.
 fn small_windows(g: &ConvGeometry) -> Result<Option<Windows>> {
     let ConvGeometry { input, output, kernel, stride, padding, dilation, .. } = *g;
     let moves = WindowGeometry { input, output, kernel, stride, padding, dilation };
     Windows::of_kernel(g.batch * g.groups, &moves)
 }
 
-/// What each channel has `size` elements of, for as many more channels as a column may begin before the last: after the
-/// last of an image comes the first of the next.
+/// Elements of each channel, `size` for each, repeated cyclically for as many more channels as a
+/// column may begin before the last channel: after the last channel of an image comes the first one
+/// of the next.
 fn cyclic<T: ConvElement>(values: &[T], size: usize) -> Result<Vec<T>> {
     let more = values.iter().cycle().take((ROWS - 1) * size);
     memory::collect(values.iter().chain(more).copied())
 }
 
 crate::multiversion! {
-    /// `bias` and `w` are cyclic; the first channel of `x` is the `first` of its image, of `groups`.
+    /// `bias` and `w` are cyclic; the first channel of `x` is channel `first` of the `groups`
+    /// channels of its image.
     fn columns_forward<T: ConvElement>(
         out: &mut [T],
         x: &[T],

@@ -35,7 +35,7 @@ impl<'w, T> Weights<'w, T> {
     pub(super) fn of(self, g: &ConvGeometry, group: usize, o: usize, c: usize) -> &'w [T] {
         self.kernels(g, group, o, c, g.kernel_size())
     }
-    /// `count` elements from that kernel on.
+    /// The `count` elements of the weights from the kernel between `c` and `o` on.
     pub(super) fn kernels(
         self,
         g: &ConvGeometry,
@@ -81,7 +81,7 @@ struct DirectLayout<T: 'static> {
     positions: usize,
 }
 
-/// The best layout, if there is a good one.
+/// The best layout, if one computes enough outputs to pay.
 fn layout<T: ConvElement>(g: &ConvGeometry) -> Option<DirectLayout<T>> {
     let outputs = g.output_size();
     if g.stride != [1; 3] || outputs == 0 || g.kernel_size() * g.in_channels < 8 {
@@ -98,7 +98,7 @@ fn layout<T: ConvElement>(g: &ConvGeometry) -> Option<DirectLayout<T>> {
     (share(micro) >= USEFUL).then_some(DirectLayout { micro, padded, positions })
 }
 
-/// Whether this way fits.
+/// Whether a convolution is computed by this module.
 pub(super) fn fits<T: ConvElement>(g: &ConvGeometry) -> bool {
     layout::<T>(g).is_some()
 }
@@ -221,11 +221,11 @@ pub(super) fn pad<T: ConvElement>(padded: &mut [T], x: &[T], g: &ConvGeometry, s
     }
 }
 
-/// Values of a tile's rows that are outputs side by side.
+/// A segment of a tile's row whose values are outputs that lie side by side in the result.
 struct OutputSegment {
-    /// Where they begin in the row.
+    /// Where the segment begins in the row.
     from: usize,
-    /// Where they begin in the channel's outputs.
+    /// Where the segment begins in the channel's outputs.
     to: usize,
     count: usize,
 }

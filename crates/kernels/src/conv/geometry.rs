@@ -82,7 +82,7 @@ pub fn output_shape(x: &[i64], weight: &[i64], conv: &ConvOptions) -> Result<Sma
     Ok(shape)
 }
 
-/// No tensor has that many elements, and a few times as much fits an `i64`.
+/// A bound above the number of elements of every tensor; a few times this number fits an `i64`.
 const TOO_LARGE: i64 = 1 << 60;
 /// The largest stride, padding or dilation: beyond all sizes that memory holds, and its square fits an `i64`.
 const FURTHEST: usize = 1 << 31;

@@ -75,7 +75,7 @@ impl<T: ConvElement> ChannelsLastImages<T> {
         })
     }
 
-    /// Takes in the channels of a group of some images.
+    /// Copies the channels of a group of some images into these.
     fn fill(&mut self, x: &[T], images: &Range<usize>, group: usize, g: &ConvGeometry) {
         let (channels, inputs, size) = (g.in_channels, g.input_size(), size_of::<T>() as isize);
         let [depth, height, width] = g.input;
@@ -101,7 +101,8 @@ impl<T: ConvElement> ChannelsLastImages<T> {
         }
     }
 
-    /// The distances from a position's base to the runs that it meets, in the kernel's order.
+    /// The distances from a position's base to the runs that it meets, in the order of the kernel's
+    /// elements.
     fn shifts(&self, g: &ConvGeometry) -> Result<Vec<usize>> {
         let mut shifts = memory::with_capacity(g.kernel_size())?;
         for d in 0..g.kernel[0] {
@@ -126,7 +127,7 @@ fn together(g: &ConvGeometry) -> usize {
     POSITIONS.div_ceil(g.output_size().max(1)).clamp(1, g.batch.max(1))
 }
 
-/// Whether this way fits.
+/// Whether a convolution is computed by this module.
 pub(super) fn fits<T: ConvElement>(g: &ConvGeometry) -> bool {
     // Few channels are better read in shifted rows, where there are such rows.
     let run = joined(g) * g.in_channels;
@@ -277,7 +278,7 @@ fn pack<T: ConvElement>(
     Ok(packed)
 }
 
-/// Whether this way fits for the weight's gradient.
+/// Whether the weight's gradient is computed by this module.
 pub(super) fn fits_weight<T: ConvElement>(g: &ConvGeometry) -> bool {
     let run = joined(g) * g.in_channels;
     run.min(g.out_channels) >= CHANNELS

@@ -10,7 +10,8 @@ use super::geometry::ConvGeometry;
 use crate::{Result, memory};
 use std::ops::Range;
 
-/// Of this many elements one may be infinite, and any so many.
+/// The reciprocal of the share of elements that may be infinite or NaN to be set aside; a few may
+/// always be.
 const ONE_OF: usize = 16;
 
 /// A copy of the elements with zeros for those that are not finite, and the indices of these; `None` if there are none, or many.
@@ -40,8 +41,8 @@ crate::multiversion! {
     }
 }
 
-/// Calls `add(image, input, output)` for each product of kernel element `k`, with its positions in a channel of the input and of
-/// the output.
+/// Calls `add(image, input, output)` for each product of kernel element `k`, with the product's
+/// positions in a channel of the input and of the output.
 fn for_products(g: &ConvGeometry, k: usize, mut add: impl FnMut(usize, usize, usize)) {
     let at = [k / (g.kernel[1] * g.kernel[2]), k / g.kernel[2] % g.kernel[1], k % g.kernel[2]];
     let [depth, height, width]: [(Range<usize>, isize); 3] =
@@ -62,7 +63,7 @@ fn for_products(g: &ConvGeometry, k: usize, mut add: impl FnMut(usize, usize, us
     }
 }
 
-/// The group, output channel, input channel and kernel element of a weight.
+/// The group, the output channel, the input channel and the kernel element of a weight's index.
 fn weight_at(g: &ConvGeometry, at: usize) -> (usize, usize, usize, usize) {
     let (pair, k) = (at / g.kernel_size(), at % g.kernel_size());
     let (o, c) = (pair / g.in_channels, pair % g.in_channels);

@@ -67,14 +67,14 @@ pub(super) fn transposed(
     });
 }
 
-/// Adds what one input channel gives to one output channel.
+/// Adds the products of one input channel to one output channel.
 fn add_plane(out: &mut [i64], x: &[i64], w: &[i64], g: &ConvGeometry) {
     each_product(w, g, |at_output, at_input, w| {
         out[at_output] = out[at_output].wrapping_add(x[at_input].wrapping_mul(w));
     });
 }
 
-/// Adds to one input channel what one output channel took of it.
+/// Adds to one input channel the gradients that flow to it from one output channel.
 fn scatter_plane(out: &mut [i64], x: &[i64], w: &[i64], g: &ConvGeometry) {
     each_product(w, g, |at_output, at_input, w| {
         out[at_input] = out[at_input].wrapping_add(x[at_output].wrapping_mul(w));

@@ -1,16 +1,18 @@
 //! The gradient of the input of a convolution with steps, which is the transposed convolution, as convolutions of stride 1.
 //!
-//! The inputs at one remainder of division by the stride, a phase, meet the elements of the kernel at one other remainder only:
-//! `x[s i + a] = sum over k = k0 + s m of w[k] grad[i + q - m]` with `k0 = (a + padding) mod s` and `q = (a + padding) div s`. So
-//! each phase is the input's gradient of an undivided convolution with a part of the kernel, without a matrix whose columns
-//! would have to be added up (W. Shi et al.: "Is the deconvolution layer the same as a convolutional layer?", 2016).
+//! The inputs at one remainder of division by the stride, a phase, meet the elements of the kernel
+//! at one other remainder only: `x[s i + a] = sum over k = k0 + s m of w[k] grad[i + q - m]` with
+//! `k0 = (a + padding) mod s` and `q = (a + padding) div s`. So each phase is the input's gradient
+//! of a convolution of stride 1 with a part of the kernel, without a matrix whose columns would
+//! have to be added up (W. Shi et al.: "Is the deconvolution layer the same as a convolutional
+//! layer?", 2016).
 
 use super::geometry::ConvGeometry;
 use super::{ConvElement, backward_input_by_sums};
 use crate::dense::SharedMut;
 use crate::{Result, memory, parallel};
 
-/// Most phases: with more, each has too little to do.
+/// The most phases for which this way pays: with more, each has too little to do.
 const MOST: usize = 16;
 /// Fewest channels of a group on either side, for which convolutions of stride 1 have a way of their own.
 const CHANNELS: usize = 16;
@@ -31,10 +33,10 @@ pub(super) fn fits(g: &ConvGeometry) -> bool {
 /// One phase of one dimension.
 #[derive(Clone, Copy)]
 struct Phase {
-    /// The first input, and how many there are.
+    /// The first input of the phase, and how many there are.
     first: usize,
     count: usize,
-    /// The first element of the kernel, and how many there are.
+    /// The first element of the kernel that the phase meets, and how many there are.
     element: usize,
     elements: usize,
     /// Where the first input stands in the whole gradient of the phase.
@@ -110,7 +112,7 @@ fn take_elements<T: ConvElement>(
     Ok(())
 }
 
-/// Writes a phase's inputs to their places; those that no gradient reaches are zero.
+/// Writes a phase's inputs to their positions; those that no gradient reaches are zero.
 fn spread<T: ConvElement>(
     out: &mut [T],
     part: &[T],
@@ -153,7 +155,7 @@ fn spread<T: ConvElement>(
 #[inline(always)]
 fn spread_row<T: ConvElement, const S: usize>(to: &mut [T], row: &[T], stride: usize) {
     let mut places = to.iter_mut().step_by(if S == 0 { stride } else { S });
-    // (In this order, the row's end takes no place.)
+    // (In this order the end of the row needs no case of its own.)
     for (&value, to) in row.iter().zip(places.by_ref()) {
         *to = value;
     }

@@ -41,7 +41,7 @@ unsafe fn first_of_8(from: *const f64, n: usize) -> __m512d {
     // SAFETY: the caller's promise.
     unsafe { _mm512_maskz_loadu_pd(u8::MAX >> (8 - n), from) }
 }
-/// Ones in front of zeros: masks of so many elements begin that far before the middle.
+/// Ones in front of zeros: a mask of `n` lanes begins `n` elements before the middle.
 static MASKS: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
 #[inline(always)]
 unsafe fn first_of_8_in_256(from: *const f32, n: usize) -> __m256 {

@@ -63,7 +63,8 @@ pub(crate) struct Transforms<T> {
     gradient: unsafe fn(&[*const T; 4], count: usize, to: *mut T, step: usize, rows: Range<usize>),
     /// `G g G^T` of a kernel `g`.
     weight: unsafe fn(&[*const T; 9], count: usize, to: *mut T, step: usize),
-    /// `G^T m G` of sums that are `sizes.0` apart, of `sizes.1` channels; the last argument as for `output`.
+    /// `G^T m G` of sums that are `sizes.0` apart, of `sizes.1` channels; the last argument becomes
+    /// NaN where a result is not finite.
     weight_gradient: unsafe fn(*const T, sizes: (usize, usize), &[*mut T; 9], *mut T),
 }
 

@@ -88,7 +88,7 @@ pub fn mul(iter: &mut Iter) -> Result<()> {
 }
 
 map!(Nextafter<T: RealMath>(a: T, b: T) -> T { RealMath::next_after(a, b) });
-/// Numbers of half precision, which come and go as singles that have the same value.
+/// Half-precision numbers, which are passed as single-precision numbers of the same value.
 trait HalfBits {
     fn bits(x: f32) -> u16;
     fn from_bits(bits: u16) -> f32;
@@ -132,7 +132,8 @@ pub fn nextafter(iter: &mut Iter) -> Result<()> {
 }
 
 map!(TrueDivide<T: Math>(a: T, b: T) -> T { a.divided_by(b) });
-/// Quotients of complex singles by the formula of school: in double precision no product of theirs overflows or vanishes.
+/// Quotients of complex singles by the textbook formula: in double precision no product of
+/// single-precision numbers overflows or underflows.
 struct DivideSingles;
 impl DivideSingles {
     #[inline(always)]
@@ -285,7 +286,8 @@ division! {
 
 map!(TruncDivideReal<T: RealMath>(a: T, b: T) -> T { RealMath::trunc(a.divided_by(b)) });
 
-/// Declares maps of real numbers and the remainder of their division, which is quick to have for most.
+/// Declares maps of real numbers that are made of the remainder of a division, for which most
+/// operands have a quick way.
 macro_rules! of_rest {
     ($($Map:ident $of:ident;)*) => {$(
         struct $Map<T>(std::marker::PhantomData<T>);

@@ -10,9 +10,10 @@ use crate::{Bool, C64, C128, DType, Element, Iter, Result};
 use num_complex::Complex;
 use std::marker::PhantomData;
 
-/// An element that is converted: how it becomes one of any [`CastTarget`].
+/// An element type that is converted from: how its values become values of any [`CastTarget`].
 trait CastSource: ElementLevels {
-    /// Whether conversion to an integer goes through `i32` or `i64` of a number that it has room for, which is quick.
+    /// Whether conversion to an integer goes through `i32` or `i64` where the number fits that
+    /// type, which is quick.
     const IS_FLOAT: bool = false;
     fn convert<T: CastTarget>(self) -> T;
     /// [`CastSource::convert`] for values for which [`CastSource::is_large`] does not hold.
@@ -20,13 +21,14 @@ trait CastSource: ElementLevels {
     fn convert_small<T: CastTarget>(self) -> T {
         self.convert()
     }
-    /// Whether a short target's `i32`, or another one's `i64`, has no room for it.
+    /// Whether the value does not fit `i32`, for short targets, or `i64`, for other ones.
     #[inline(always)]
     fn is_large(self, _for_short: bool) -> bool {
         false
     }
 }
-/// An element that results of a conversion: how it is made from integers, real and complex numbers.
+/// An element type that is converted to: how its values are made from integers, real and complex
+/// numbers.
 trait CastTarget: ElementLevels {
     /// Whether this is an integer of at most 32 bits.
     const IS_SHORT: bool = false;
@@ -53,7 +55,7 @@ macro_rules! source {
                 const IS_FLOAT: bool = true;
                 #[inline(always)]
                 fn convert_small<T: CastTarget>(self) -> T {
-                    // (The comparison that `is_large` makes anyway.)
+                    // (This is the comparison that `is_large` makes.)
                     let small = if self.is_large(T::IS_SHORT) { 0.0 } else { self };
                     // SAFETY: it is a number that `i32`, or else `i64`, has room for.
                     T::of_int(unsafe {

@@ -1,4 +1,4 @@
-//! Ops that answer with a `Bool`: comparisons, logic, and the kinds of numbers.
+//! Ops whose results are `Bool`: comparisons, logic, and the kinds of numbers.
 
 use super::dense::{run1, run2};
 use super::math::{ComplexNumber, RealMath};
@@ -45,7 +45,7 @@ pub fn logical_not(iter: &mut Iter) -> Result<()> {
 }
 
 map!(Always<T: Number>[answer => bool](_x: T) -> Bool { Bool::new(answer) });
-/// Declares questions about the kind of a number; integers have one answer.
+/// Declares predicates of the kind of a number; for integers their value is a constant.
 macro_rules! kind {
     ($($(#[$meta:meta])* $name:ident, $whole:literal, $Map:ident, $MapComplex:ident, $join:tt, $x:ident => $body:expr;)*) => {$(
         map!($Map<T: RealMath>($x: T) -> Bool { Bool::new($body) });
@@ -92,7 +92,7 @@ pub fn signbit(iter: &mut Iter) -> Result<()> {
     }
 }
 
-/// How close is close.
+/// The tolerances of [`isclose`].
 #[derive(Clone, Copy)]
 struct CloseTolerance {
     relative: f64,
@@ -116,7 +116,8 @@ map!(CloseComplex<T: ComplexNumber>[p => CloseTolerance](a: T, b: T) -> Bool {
     Bool::new(a == b || (gap.is_finite() && gap <= allowed) || (p.equal_nan && nan(a) && nan(b)))
 });
 map!(CloseBool<T: Ordered>[p => CloseTolerance](a: T, b: T) -> Bool {
-    // As the numbers 0 and 1, whose difference is 1 where there is one.
+    // Bool values are compared as the numbers 0 and 1, so that their difference is 1 where they
+    // differ.
     Bool::new(a == b || p.absolute + p.relative * b.to_f64() >= 1.0)
 });
 /// Whether `|a - b| <= atol + rtol |b|`; equal infinities are close, NaN only with `equal_nan`.
@@ -133,7 +134,7 @@ pub fn isclose(iter: &mut Iter, rtol: f64, atol: f64, equal_nan: bool) -> Result
     }
 }
 
-/// Elements that are compared before it is asked whether to go on.
+/// Elements that are compared before the result is looked at.
 const BLOCK: usize = 64;
 
 /// Whether two views have equal elements, as [`eq`] has it; `None` unless both have the same shape and dtype, and lie row by row.

@@ -95,18 +95,19 @@ pub(crate) trait Map3 {
 
 /// Elements that fill a register.
 const REGISTER: usize = 16;
-/// Elements between two looks for hard ones.
+/// Elements that are computed before those are looked for that need the slow path.
 const CHUNK: usize = 256;
 
-/// Bytes of a cache line, of the lines that are asked for at once, and of how far ahead that is.
+/// The bytes of a cache line, the lines that are prefetched at once, and how far ahead they are.
 const LINE: usize = 64;
 const ASKED: usize = 4 * LINE;
 const AHEAD: usize = 1024;
-/// Bytes of a part of a walk from which a map asks for memory ahead: the operands of shorter ones are in the caches.
+/// The size, in bytes, of a part of a walk from which a map prefetches its operands: those of
+/// shorter parts are in the caches.
 const BEYOND_CACHES: usize = 1 << 17;
 
-/// Asks for the lines of both operands that are needed soon: a map that computes for longer than a line takes to arrive does not look
-/// far enough ahead by itself.
+/// Prefetches the lines of both operands that are needed soon: a map that computes for longer than
+/// a line takes to arrive does not make the processor read far enough ahead by itself.
 #[inline(always)]
 fn look_ahead<A, Out>(a: &[A], out: &[Out]) {
     for line in (AHEAD..AHEAD + ASKED).step_by(LINE) {
@@ -132,7 +133,7 @@ fn long_body1<K: Map1>(out: &mut [K::Out], a: &[K::A], p: K::P) {
     }
 }
 
-/// Computes those again for which the map does not hold.
+/// Computes those elements again for which the map does not hold, by its slow path.
 #[inline(always)]
 fn redo_hard1<K: Map1>(out: &mut [K::Out], a: &[K::A], p: K::P) {
     if !K::SLOW_PATH_IS_WIDE {

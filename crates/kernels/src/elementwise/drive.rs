@@ -37,7 +37,7 @@ pub(crate) struct RowBlock<'r> {
 pub(crate) struct OpLoops {
     pub(crate) dense: DenseLoop,
     pub(crate) direct: Option<RowLoop>,
-    /// Elements of a row from which the direct loop is the better one.
+    /// The number of elements of a row from which the direct loop is the faster one.
     pub(crate) least: usize,
 }
 
@@ -47,13 +47,13 @@ const BUFFER: usize = 2048;
 const SPACING: usize = 192;
 /// Most elements of a block (loops work on at least four bytes, or on few bytes at a time).
 pub(super) const BLOCK: usize = BUFFER / 4;
-/// A tile of transposed operands: so many elements along the loop,
+/// The elements of a tile of transposed operands along the loop.
 const TILE: usize = 128;
-/// and so many loops (two cache lines of four-byte elements).
+/// The loops of a tile of transposed operands: two cache lines of four-byte elements.
 const TILE_ROWS: usize = 32;
-/// Fewest rows for which one that serves them all is laid out several times.
+/// The fewest rows for which a row that all of them share is laid out several times.
 const MIN_REPEATED_ROWS: usize = 8;
-/// Most elements of rows that are staged together although they lie as a loop needs them.
+/// The most elements of rows that are staged together although they lie as a loop needs them.
 const MAX_STAGED_ROW: usize = 128;
 /// Most operands of a pointwise op.
 const MAX_LOOP_OPERANDS: usize = 4;
@@ -292,7 +292,7 @@ impl LoopPlan {
         });
     }
 
-    /// One tile of `n` elements by `rows` from the addresses `at`.
+    /// Runs the loop over one tile of `n` elements by `rows` from the addresses `at`.
     fn run_tile(
         &self,
         iter: &Iter,
@@ -329,7 +329,7 @@ impl LoopPlan {
         self.run_rows(&at[..operands], &steps[..operands], &row_strides[..operands], (n, rows));
     }
 
-    /// Runs of elements at regular distances: `n` elements in each of `rows` rows.
+    /// Runs the loop over `rows` rows of `n` elements at regular distances.
     fn run_rows(
         &self,
         ptrs: &[*mut u8],
@@ -344,7 +344,8 @@ impl LoopPlan {
         }
     }
 
-    /// Whether short rows follow one another in every operand but some of which one row, or one element, serves all.
+    /// Whether short rows follow one another in every operand, except in some whose one row or
+    /// element is shared by all rows.
     fn repeats(&self, strides: &[isize], row_strides: &[isize], n: usize) -> bool {
         let mut repeats = false;
         for i in 0..self.operands {
@@ -363,8 +364,8 @@ impl LoopPlan {
         repeats
     }
 
-    /// As [`LoopPlan::run_row_by_row`], where [`LoopPlan::repeats`]: a row that serves all is laid out several times, so that others are
-    /// taken as few long rows.
+    /// Runs the loop as [`LoopPlan::run_row_by_row`] does, where [`LoopPlan::repeats`]: a row that
+    /// all share is laid out several times, so that the others are taken as few long rows.
     #[inline(never)]
     fn run_repeated(
         &self,
@@ -409,7 +410,7 @@ impl LoopPlan {
         BUFFER / (0..self.operands).map(bytes).fold(4, usize::max)
     }
 
-    /// As [`LoopPlan::run_rows`], row by row or in blocks of rows.
+    /// Runs the loop as [`LoopPlan::run_rows`] does, row by row or in blocks of rows.
     fn run_row_by_row(
         &self,
         ptrs: &[*mut u8],
@@ -477,7 +478,7 @@ impl LoopPlan {
         Some(single)
     }
 
-    /// One row, in blocks of at most `block` elements.
+    /// Runs the loop over one row, in blocks of at most `block` elements.
     #[inline(never)]
     fn run_staged(
         &self,
@@ -515,7 +516,7 @@ impl LoopPlan {
         }
     }
 
-    /// Short rows that together fit one block: the loop runs over all of them at once.
+    /// Runs the loop over all rows at once, which are short and fit one block together.
     #[inline(never)]
     fn run_staged_rows(
         &self,

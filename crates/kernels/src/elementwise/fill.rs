@@ -17,7 +17,7 @@ pub fn fill(iter: &mut Iter, value: Scalar) -> Result<()> {
         return Err(Error::runtime("fill: expected one output and no input".into()));
     }
     let dtype = iter.dtype(0);
-    // (One element PyTorch writes without asking.)
+    // (PyTorch writes one element without looking for overlaps.)
     if !(dtype.is_narrow_float() && iter.numel() == 1 && value.is_real()) {
         value.check_fits(dtype)?;
     }

@@ -117,7 +117,8 @@ mod instructions {
     }
 }
 
-/// Other machines have none that this crate knows.
+/// Loops over the processor's own conversions: machines other than x86 have none that this crate
+/// knows.
 #[cfg(not(target_arch = "x86_64"))]
 mod instructions {
     pub(super) fn widen(_: &[u16], _: &mut [f32]) -> usize {

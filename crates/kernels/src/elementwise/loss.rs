@@ -13,7 +13,7 @@ pub fn squared_difference(iter: &mut Iter) -> Result<()> {
     compute!(iter.input_dtype(0), "mse_cpu", [float], T => run2::<SquaredDifference<T>>(iter, ()))
 }
 
-/// `z² / 2` for `z` up to `limit`, else `limit (z - limit / 2)`.
+/// The function of Huber's loss: `z² / 2` for `z` up to `limit`, else `limit (z - limit / 2)`.
 #[inline(always)]
 fn bent<T: RealMath>(z: T, limit: T) -> T {
     // (NaN stays: it is not above the limit.)

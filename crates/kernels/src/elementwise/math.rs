@@ -1,4 +1,4 @@
-//! The functions of mathematics, for each type that has them: `Math` for real and complex,
+//! The mathematical functions of each type that has them: `Math` for real and complex numbers,
 //! `Real` for what only `f32` and `f64` have.
 
 use super::complex;
@@ -98,7 +98,7 @@ pub(crate) trait Math: Number {
     fn fast_cos(self) -> Self {
         Math::cos(self)
     }
-    /// As [`Math::tanh`], of every number.
+    /// The hyperbolic tangent of any number, as [`Math::tanh`] has it.
     #[inline(always)]
     fn fast_tanh(self) -> Self {
         Math::tanh(self)
@@ -107,7 +107,7 @@ pub(crate) trait Math: Number {
 
 /// Functions of real numbers only.
 pub(crate) trait RealMath: Math + Ordered {
-    /// A constant, rounded.
+    /// A constant, rounded to the type.
     fn of(value: f64) -> Self;
     fn wide(self) -> f64;
     fn magnitude(self) -> Self;
@@ -140,7 +140,8 @@ pub(crate) trait RealMath: Math + Ordered {
     /// [`Real::remainder`] by a division and a fused multiply-add; exact where [`Real::has_fast_remainder`] holds.
     fn fast_remainder(self, other: Self) -> Self;
     fn has_fast_remainder(self, other: Self) -> bool;
-    /// Whether it has the digits of single precision, for which the quick functions of `special` do.
+    /// Whether the type has the digits of single precision, for which the quick functions of
+    /// `special` suffice.
     const IS_SINGLE: bool;
     fn fused(self, factor: Self, term: Self) -> Self;
     fn is_finite_number(self) -> bool;
@@ -225,7 +226,7 @@ macro_rules! real {
             }
             #[inline(always)]
             fn has_fast_remainder(self, other: Self) -> bool {
-                // Whole quotients have no digits after the point, and none is missing before it.
+                // Whole quotients have no digits after the point, and no digit before it is lost.
                 let limit = (1_u64 << ($t::MANTISSA_DIGITS - 1)) as $t;
                 ((self / other).abs() < limit) & (other.abs() < $t::INFINITY)
             }
@@ -289,7 +290,7 @@ macro_rules! complex_math {
     };
 }
 
-/// Between `complex64` or `complex128` and the latter.
+/// Conversion between `complex64` or `complex128` and `complex128`.
 trait ViaC128: Copy {
     fn to_wide(self) -> C128;
     fn from_wide(wide: C128) -> Self;

@@ -60,13 +60,13 @@ pub(crate) trait Int: Ordered {
     fn not(self) -> Self;
     /// Quotient towards zero; the divisor is not zero.
     fn quotient(self, other: Self) -> Self;
-    /// What the quotient towards zero leaves; the divisor is not zero.
+    /// The remainder of the quotient towards zero; the divisor is not zero.
     fn remainder(self, other: Self) -> Self;
     fn shift_left(self, count: Self) -> Self;
     fn shift_right(self, count: Self) -> Self;
     fn power(self, exponent: i64) -> Self;
     fn magnitude(self) -> Self;
-    /// `|self - other|`, which the type itself may have no room for.
+    /// `|self - other|`, as an unsigned number, because the type itself may be too narrow for it.
     fn gap(self, other: Self) -> f64;
 }
 
@@ -104,7 +104,8 @@ macro_rules! int {
             }
             #[inline(always)]
             fn shift_right(self, count: Self) -> Self {
-                // Too far (or negative) leaves the sign bit everywhere, as a shift by one less than the width does.
+                // A shift that is too far (or negative) leaves the sign bit everywhere, as a shift
+                // by the width less one does.
                 let last = <$t>::BITS - 1;
                 let count = count as $unsigned;
                 if count <= last as $unsigned {

@@ -186,7 +186,7 @@ unsafe fn write<T: Copy>(to: *mut u8, value: T) {
     unsafe { to.cast::<T>().write_unaligned(value) };
 }
 
-/// One element.
+/// The copy of one element.
 #[derive(Clone, Copy)]
 struct ElementSpan<const SIZE: usize>;
 impl<const SIZE: usize> SpanCopy for ElementSpan<SIZE> {
@@ -201,7 +201,7 @@ impl<const SIZE: usize> SpanCopy for ElementSpan<SIZE> {
     }
 }
 
-/// At least `CHUNK` bytes as they are; the last chunk may overlap the one before.
+/// The copy of at least `CHUNK` bytes as they are; the last chunk may overlap the one before.
 #[derive(Clone, Copy)]
 struct Dense<const CHUNK: usize> {
     bytes: usize,
@@ -226,9 +226,10 @@ impl<const CHUNK: usize> SpanCopy for Dense<CHUNK> {
     }
 }
 
-/// At least [`WIDEST`] bytes as they are, in chunks that are aligned in the output; the first and the last may overlap those
-/// beside them. (The C library's copy takes ten times as long on some processors, whose instruction for copies is slow
-/// where the two addresses differ by little more than whole pages.)
+/// The copy of at least [`WIDEST`] bytes as they are, in chunks that are aligned in the output; the
+/// first and the last may overlap those beside them. (The C library's copy takes ten times as long
+/// on some processors, whose instruction for copies is slow where the two addresses differ by
+/// little more than whole pages.)
 #[derive(Clone, Copy)]
 struct Long {
     bytes: usize,
@@ -275,7 +276,8 @@ pub fn copy_slice<T: Copy>(to: &mut [T], from: &[T]) {
     copy_long(to.as_mut_ptr().cast(), from.as_ptr().cast(), Long { bytes });
 }
 
-/// At least `N` elements that lie in reverse order in the input, or are one element; the last chunk may overlap the one before.
+/// The copy of at least `N` elements that lie in reverse order in the input, or are one element;
+/// the last chunk may overlap the one before.
 #[derive(Clone, Copy)]
 struct Chunks<T, const N: usize, const REVERSED: bool> {
     n: usize,

@@ -9,7 +9,8 @@ pub(super) fn is_quick(x: f64) -> bool {
     (x > 0.0) & (x < f64::INFINITY)
 }
 
-/// As [`is_quick`], for `lgamma`, whose relative accuracy would suffer at its zeros.
+/// Whether [`quick_lgamma`] holds: for positive numbers apart from its zeros, where its relative
+/// accuracy would suffer.
 #[inline(always)]
 pub(super) fn is_quick_lgamma(x: f64) -> bool {
     const NEAR: f64 = 1.0 / 1024.0;
@@ -19,7 +20,7 @@ pub(super) fn is_quick_lgamma(x: f64) -> bool {
 /// Steps by which the quick functions move small numbers up, to where their series hold.
 const STEPS: usize = 10;
 
-/// `x`, moved up if it is small.
+/// `x`, moved up by [`STEPS`] if it is small.
 #[inline(always)]
 fn moved(x: f64) -> f64 {
     if x < STEPS as f64 { x + STEPS as f64 } else { x }

@@ -118,7 +118,7 @@ unsafe fn singles2(ptrs: &[*mut u8], n: usize, p: *const u8) {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Floats {
     All,
-    /// Not those of half precision.
+    /// `f32` and `f64`, but not the types of half precision.
     Whole,
 }
 use Floats::{All, Whole};
@@ -160,8 +160,10 @@ fn walk2(
     unsafe { drive(iter, &[dtype; 3], loops, (&raw const job).cast()) }
 }
 
-/// The loop of a function, for this machine; of one without branches (`wide`) also for the widest registers. What does not
-/// hold for some numbers says `unless` which, and what does; `beyond` some there may be another that is quick. (With `lines` the function takes whole slices.)
+/// The loop of a function, for this machine; of one without branches (`wide`) also for the widest
+/// registers. `unless` names the numbers for which the function does not hold, and the function
+/// that is used for them; `beyond` names numbers for which another quick function is used. (With
+/// `lines` the function takes whole slices.)
 macro_rules! line {
     (|$($rest:tt)+) => { line!([] |$($rest)+) };
     ($width:tt |$x:ident, $p:pat_param| $body:expr $(, beyond $is_far:path => $far:path)?
@@ -206,7 +208,8 @@ macro_rules! line {
     }};
 }
 
-/// The loop for the widest registers, where it is wanted and they are there; else the one that was chosen.
+/// The loop for the widest registers, where it is requested and the processor has them; else the
+/// loop that was chosen.
 macro_rules! widest {
     ([] $line:ident, $($rest:tt)*) => { $line };
     ([wide] $line:ident, $body:ident, $Line:ident, [$($arg:ident: $type:ty),+]) => {{
@@ -222,8 +225,9 @@ macro_rules! widest {
     }};
 }
 
-/// Computes all numbers by another quick function, if there are some for which it is meant, and keeps these. (No function: its
-/// closures might not be compiled with the caller, whose instructions they need.)
+/// Computes all numbers by another quick function, if there are some for which it is meant, and
+/// keeps the results of these. (This is no function: its closures might not be compiled with the
+/// caller, whose instructions they need.)
 macro_rules! blend {
     ($out:ident, $a:ident, $is_far:path, $far:path) => {
         let mut any = false;
@@ -232,7 +236,8 @@ macro_rules! blend {
         }
         if any {
             for (out, &x) in $out.iter_mut().zip($a) {
-                // (Before the question: a loop with a branch would not be one of registers.)
+                // (Evaluated before the condition is looked at: a loop with a branch would not be
+                // vectorised.)
                 let far = $far(x);
                 *out = if $is_far(x) { far } else { *out };
             }
@@ -259,7 +264,7 @@ fn slow_path(
     }
 }
 
-/// Declares functions of one number; `single` is what does for single and half precision.
+/// Declares functions of one number; `single` is the function for single and half precision.
 macro_rules! one {
     ($width:tt $($(#[$meta:meta])* $name:ident, $error:literal, $floats:ident, $function:path
         $(, single $quick:path $(, beyond $is_far:path => $far:path)? $(, unless $needs_slow_path:path)?)?;)*) => {$(

@@ -8,7 +8,8 @@ use super::number::{Number, Ordered};
 use crate::{BC32, Bool, C64, C128, DType, Element, Error, Iter, Result, Scalar};
 use std::marker::PhantomData;
 
-/// Chooses without looking at the values, so it needs one loop per size, not per dtype.
+/// Chooses between elements without looking at their values, so it needs one loop per size, not per
+/// dtype.
 struct Choose<T>(PhantomData<T>);
 impl<T: Element> Map3 for Choose<T> {
     type P = ();
@@ -49,7 +50,7 @@ fn choose<T: Element>(iter: &Iter) -> Result<()> {
     unsafe { drive_raw(iter, &[size, 1, size, size], UpToAvx2::loop3::<Choose<T>>(), [].as_ptr()) }
 }
 
-/// Replaces without looking at the values.
+/// Replaces elements without looking at their values.
 struct Fill<T>(PhantomData<T>);
 impl<T: Element> Map2 for Fill<T> {
     type P = T;
@@ -102,7 +103,7 @@ struct ClampLimits<T> {
 }
 #[inline(always)]
 fn at_least<T: Ordered>(x: T, low: T) -> T {
-    // NaN in either wins: a comparison with it is false.
+    // NaN of either operand wins: a comparison with it is false.
     let larger = if x.is_less(low) { low } else { x };
     if low.is_not_a_number() { low } else { larger }
 }
@@ -219,7 +220,7 @@ pub fn addcdiv(iter: &mut Iter, value: Scalar) -> Result<()> {
     })
 }
 
-/// Where `logit` has a derivative, and what it is elsewhere.
+/// The range in which `logit` has a derivative, and the value of the derivative elsewhere.
 #[derive(Clone, Copy)]
 struct Slope<T> {
     low: T,
@@ -245,7 +246,7 @@ map!(RenormFactor<T: RealMath>[limit => T](norm: T) -> T {
     let factor = limit.divided_by(norm.plus(T::of(1e-7)));
     if norm > limit { factor } else { T::one() }
 });
-/// `limit / (norm + 1e-7)` of norms above the limit, 1 of the others, for `renorm`.
+/// `limit / (norm + 1e-7)` of norms above the limit, 1 for other norms, for `renorm`.
 pub fn renorm_factor(iter: &mut Iter, limit: f64) -> Result<()> {
     compute!(iter.input_dtype(0), "renorm_scale_factor_cpu", [float], T => {
         run1::<RenormFactor<T>>(iter, T::of(limit))

@@ -137,7 +137,7 @@ impl TiledSpans {
     fn take_row_dim(&mut self, dims: &[CopyDim], bytes: usize) -> Option<usize> {
         let at = dims.iter().take(2).position(|dim| dim.size >= ROWS)?;
         let dim = dims[at];
-        // How often rows are walked: if more than once, they stay near.
+        // How often the rows are walked: if more than once, the rows have to stay near in memory.
         let passes = self.offsets.len() * if at == 0 { 1 } else { dims[0].size };
         let reach = (passes * bytes.max(64)) as isize;
         let [to, from] = dim.steps.map(|step| step.abs().clamp(1, reach));

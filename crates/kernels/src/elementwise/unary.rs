@@ -377,7 +377,7 @@ pub fn imag(iter: &mut Iter) -> Result<()> {
     compute!(iter.input_dtype(0), "imag", [complex], T => run1::<PartIm<T>>(iter, ()))
 }
 
-/// What `nan_to_num` puts in.
+/// The replacements of `nan_to_num`.
 #[derive(Clone, Copy)]
 struct Replacement<T> {
     nan: T,

@@ -173,10 +173,10 @@ pub fn index(
     Ok(())
 }
 
-/// Positions that are few.
+/// The largest number of positions that counts as few.
 const FEW: usize = 32;
 
-/// The error of an index that its dimension does not have.
+/// The error for an index that its dimension does not have.
 fn refused(index: i64, dim: usize, size: i64) -> Error {
     Error::index(if size == 0 {
         format!(

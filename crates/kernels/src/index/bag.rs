@@ -57,7 +57,8 @@ pub struct BagOutput<'a, 'v> {
     pub max_indices: &'a mut StridedMut<'v>,
 }
 
-/// The rows of the entries, checked. A sum or mean over all entries names the position of an invalid one.
+/// The rows of the entries, checked. For sums and means the error names the position of the invalid
+/// entry.
 fn checked_rows(indices: &[i64], rows: i64, options: BagOptions) -> Result<()> {
     let Some(place) = indices.iter().position(|row| !(0..rows).contains(row)) else {
         return Ok(());
@@ -274,7 +275,7 @@ impl Entries<'_> {
                         return;
                     }
                     for ((most, at), &x) in most.iter_mut().zip(at.iter_mut()).zip(x) {
-                        // (The first NaN stays.)
+                        // (The first NaN is kept.)
                         if x > *most || (x.is_nan() && !most.is_nan()) {
                             (*most, *at) = (x, row);
                         }
@@ -294,7 +295,7 @@ pub struct BagGradient<'a> {
     pub indices: StridedRef<'a>,
     /// The bag of each entry, negative for entries in none.
     pub offset2bag: StridedRef<'a>,
-    /// By which the row of each entry was multiplied.
+    /// The factor by which the row of each entry was multiplied.
     pub factors: Option<StridedRef<'a>>,
 }
 

@@ -277,7 +277,7 @@ fn scatter_halves<T: Compute>(
     Ok(())
 }
 
-/// A number as an element of `dtype`.
+/// The bytes of a number as an element of `dtype`.
 fn bytes_of(scalar: Scalar, dtype: DType) -> [u64; 2] {
     let mut bytes = [0; 2];
     // SAFETY: no element is larger or needs more alignment.
@@ -463,13 +463,14 @@ fn divide_each<T: Accumulate>(items: &mut [T], counts: &[i64], more: i64) {
 }
 }
 
-/// A sum of `count` items and `more`, divided by their number; what got none stays.
+/// A sum of `count` elements and `more`, divided by their number; an element with nothing to add
+/// keeps its value.
 #[inline(always)]
 fn divided<T: Accumulate>(sum: T, count: i64, more: i64) -> T {
     if count == 0 { sum } else { sum.div_count(count + more) }
 }
 
-/// What joins with anything to that thing.
+/// The identity of a reduction: joined with any element, it gives that element.
 fn identity_of<T: Element>(reduce: ScatterReduction) -> T {
     match reduce {
         ScatterReduction::Prod => T::from_i64(1),
@@ -497,7 +498,7 @@ fn highest<T: Element>() -> T {
         DType::I32 => T::from_i64(i64::from(i32::MAX)),
         DType::I64 => T::from_i64(i64::MAX),
         dtype if dtype.is_floating_point() => T::from_f64(f64::INFINITY),
-        // All ones for the unsigned types; bool makes it true.
+        // All ones are the identity of the unsigned types; for bool they are true.
         _ => T::from_i64(-1),
     }
 }

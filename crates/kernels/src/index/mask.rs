@@ -1,7 +1,7 @@
 //! Masks: the elements that are true, counted, named, taken and written.
 //!
-//! Truth is looked at in words of 64 bits; what follows from a word has no branches, because masks are seldom
-//! predictable.
+//! Whether elements are true is looked at in words of 64 bits; what follows from a word has no
+//! branches, because masks are seldom predictable.
 
 use super::contiguous_strides;
 use super::for_size;

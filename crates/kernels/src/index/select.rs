@@ -203,7 +203,8 @@ pub fn index_copy(
         unsafe { slices.copy(&list) };
         return Ok(());
     }
-    // Earlier writes that a later one replaces are left out, so that threads never write one element twice.
+    // Earlier writes that a later one replaces are left out, so that no two threads write to one
+    // element.
     let mut last = memory::filled(usize::MAX, size as usize)?;
     rows.iter().enumerate().for_each(|(j, &row)| last[row as usize] = j);
     let is_last = |&(j, &row): &(usize, &i64)| last[row as usize] == j;

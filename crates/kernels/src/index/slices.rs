@@ -1,7 +1,8 @@
 //! Copies of slices between listed offsets: what `index_select`, `index_copy`, `embedding` and `x[i, :, j]` have in common.
 //!
-//! Along some dimensions positions are listed, on both sides; those before them are walked, those behind them make up a
-//! slice, which is copied as a span or element by element (see `elementwise::tiled_spans`).
+//! On both sides positions are listed along some dimensions; the dimensions before these are
+//! walked, those after them make up a slice, which is copied as a span or element by element (see
+//! `elementwise::tiled_spans`).
 
 use crate::elementwise::spans::{MAX_OFFSETS, OffsetPair, OffsetPairs, SpanKind};
 use crate::elementwise::tiled_spans::{CopyDim, GRAIN, Span, TiledSpans};
@@ -28,7 +29,7 @@ pub(crate) struct SliceCopy<'l> {
 unsafe impl Sync for SliceCopy<'_> {}
 
 impl SliceCopy<'_> {
-    /// Copies all slices; `list` writes down the byte offsets of some offsets.
+    /// Copies all slices; `list` writes the byte offsets of some of the listed positions.
     ///
     /// # Safety
     /// Each slice at each listed offset lies inside live memory on both sides, and no element is both read and written.
@@ -71,7 +72,7 @@ impl SliceCopy<'_> {
     }
 }
 
-/// Writes down the byte offsets of some positions of a walk as those of one side.
+/// Writes the byte offsets of some positions of a walk for one of the two sides.
 pub(super) fn list_offsets(
     lines: &LineIter<1>,
     range: Range<usize>,

@@ -146,7 +146,7 @@ impl RegisterTable {
     }
 }
 
-/// A bit for each of so many lanes, at least one, of which there are at most 32.
+/// A mask with a bit for each of `n` lanes, of which there are at least one and at most 32.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn lanes(count: usize) -> u32 {

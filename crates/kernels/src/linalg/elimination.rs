@@ -19,7 +19,7 @@ const SMALL: usize = 64;
 const PANEL: usize = 16;
 /// Numbers whose sizes are compared side by side.
 const LANES: usize = 8;
-/// L, whose diagonal is not stored.
+/// The triangle of `L`, whose diagonal is not stored.
 const LOWER: Triangle = Triangle { upper: false, unit: true };
 
 /// `P a = L U` for `a` (*, n, m), each of whose rows is a column of an m x n matrix: `lu` alike holds U and, below the
@@ -142,7 +142,8 @@ unsafe fn exchange_rows<T: Field>(a: Matrix<T>, (m, n): (usize, usize), swaps: &
     }
 }
 
-/// Into `rows`, which row of the product comes from which of the factors': the permutation that pivots make of so many rows.
+/// Writes into `rows` which row of the product comes from which row of the factors: the permutation
+/// that pivots make of as many rows.
 ///
 /// # Errors
 /// The first pivot that is no row's number.

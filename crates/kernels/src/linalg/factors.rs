@@ -55,7 +55,7 @@ impl<T: Field> ColMajor<T> {
     pub(super) fn zeros(rows: usize, columns: usize) -> Result<Self> {
         Ok(ColMajor { data: memory::filled(T::default(), rows * columns)?, rows, count: columns })
     }
-    /// The element.
+    /// The element at a row and a column.
     #[inline(always)]
     pub(super) fn at(&self, row: usize, column: usize) -> T {
         self.data[column * self.rows + row]
@@ -99,7 +99,7 @@ impl<T: Field> ColMajor<T> {
 /// `P a = L U`; what solves needs a square matrix.
 pub(super) struct Lu<T> {
     factors: ColMajor<T>,
-    /// Which row of the matrix became each row, and the other way about.
+    /// The permutation: which row of the matrix became each row, and its inverse.
     forward: Vec<usize>,
     backward: Vec<usize>,
 }

@@ -1,9 +1,10 @@
 //! The QR decomposition of complex matrices by Householder's reflections, in the phases that LAPACK gives.
 //!
-//! A factorisation is unique up to the phases of R's diagonal. LAPACK makes each diagonal element real, with the sign
-//! opposite to the real part of what stood there; that depends on the reflections before it, so that it cannot be
-//! had by turning another library's result. As in `reflection`, columns are worked on as rows of whole registers; here
-//! in double precision, real and imaginary parts apart.
+//! A factorisation is unique up to the phases of R's diagonal. LAPACK makes each diagonal element
+//! real, with the sign opposite to the real part of what stood there; that depends on the
+//! reflections before it, so that it cannot be had by multiplying another library's result by
+//! phases. As in `reflection`, columns are worked on as rows of whole registers; here in double
+//! precision, real and imaginary parts apart.
 
 use super::reflection::{LANES, PaddedRows, ReflectionLanes, plus, times, total};
 use crate::C128;
@@ -70,7 +71,7 @@ pub(super) struct ComplexQr {
     /// Row by row, as long as A's rows.
     r: Vec<C128>,
     columns: usize,
-    /// One for each reflection; what comes before its 1 is zero.
+    /// The vectors `v`, one for each reflection; elements before its 1 are zero.
     vectors: ComplexColumns,
     taus: Vec<C128>,
     rows: usize,
@@ -129,7 +130,7 @@ fn reflect(
         C128::new(std::mem::replace(&mut re[0][at], 0.0), std::mem::replace(&mut im[0][at], 0.0));
     let (mut sizes, mut squares) = (NOTHING, NOTHING);
     for (x, y) in re.iter().zip(im.iter()) {
-        // (Hidden, as in `reflection`.)
+        // (`black_box`, as in `reflection`.)
         let (x, y) = std::hint::black_box((*x, *y));
         for l in 0..LANES {
             let size = x[l].abs().max(y[l].abs());

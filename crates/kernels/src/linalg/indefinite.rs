@@ -80,7 +80,7 @@ impl Factor<'_> {
         }
     }
 
-    /// Factorises; the number (from 1) of the first block that is zero, or 0.
+    /// Factorises the matrix; returns the number (from 1) of the first block that is zero, or 0.
     fn run(mut self, swaps: &mut [i64]) -> usize {
         let (mut k, mut zero) = (0, 0);
         while k < self.n {

@@ -33,9 +33,9 @@ pub struct LuFactors<'a> {
 /// Which equations are solved: those of A, of its transpose, of its conjugate, or of its conjugate transpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SystemForm {
-    /// Whether of the transpose.
+    /// Whether the equations are those of the transpose.
     pub transposed: bool,
-    /// Whether of the conjugate.
+    /// Whether the equations are those of the conjugate.
     pub conjugated: bool,
 }
 
@@ -126,9 +126,9 @@ impl<'a, T: Field> LoadedFactors<'a, T> {
 /// A matrix with its factors.
 #[derive(Clone, Copy)]
 struct OneMatrix<'a, T> {
-    /// Row by row.
+    /// The matrix, row by row.
     a: &'a [T],
-    /// Column by column.
+    /// The factors, column by column.
     lu: &'a [T],
     swaps: &'a [i64],
     n: usize,
@@ -171,8 +171,8 @@ impl<T: Field> OneMatrix<'_, T> {
 
     /// Writes the inverse column by column.
     ///
-    /// It is `U^-1 L^-1 P`: U is inverted in place of a copy, and L solved for from the right. That are two thirds of the products that
-    /// right-hand sides of ones need.
+    /// It is `U^-1 L^-1 P`: U is inverted in place of a copy, and L solved for from the right. This
+    /// takes two thirds of the products that solving for the columns of the identity would need.
     fn invert(self, out: &mut [T], threads: bool) -> Result<()> {
         let n = self.n;
         if n <= SMALL || triangle(self.a, n).is_some() {

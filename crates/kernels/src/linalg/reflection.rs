@@ -53,8 +53,9 @@ impl<T: Real> PaddedRows<T> {
 /// Sizes of a vector's largest element for which its squares neither overflow nor get lost, in single precision.
 const SQUARED: std::ops::RangeInclusive<f64> = 1e-10..=1e15;
 
-/// Whether the largest of some elements is negative. The sign of a vector is up to the iteration that found it, which a
-/// change in the last digit may turn; with this vectors are given one that such a change leaves alone.
+/// Whether the largest of some elements is negative. The iteration that finds a vector leaves its
+/// sign open, and a change in the last digit may reverse it; vectors are given the sign by which
+/// their largest element is positive, which such a change leaves alone.
 pub(super) fn largest_is_negative<T: Real>(vector: &[T]) -> bool {
     let mut largest = T::ZERO;
     for &x in vector {
@@ -109,8 +110,9 @@ pub(super) fn total<T: Real>(lanes: ReflectionLanes<T>) -> T {
     lanes[0]
 }
 
-/// Turns `x`, zero before element `at`, into the `v` of the reflection that leaves of it beta at `at`; gives beta and tau. The
-/// sign of beta is opposite to the element's, as LAPACK has it; a tau of 0 means that there is nothing to do.
+/// Makes `x`, which is zero before element `at`, the vector `v` of the reflection that maps it to
+/// beta at `at`; gives beta and tau. The sign of beta is opposite to the element's, as LAPACK has
+/// it; a tau of 0 means that there is nothing to do.
 #[inline(always)]
 pub(super) fn reflect<T: Real>(x: &mut [ReflectionLanes<T>], at: usize) -> (T, T) {
     let x = &mut x[at / LANES..];
@@ -345,19 +347,19 @@ impl<T: Real> PendingRank2Update<T> {
         Ok(PendingRank2Update { v, w, along: memory::filled(T::ZERO, width * LANES)?, after })
     }
 
-    /// For a matrix that is as it should be.
+    /// Makes the update empty, for a matrix that has none to be subtracted.
     pub(super) fn clear(&mut self) {
         self.w.fill([T::ZERO; LANES]);
     }
 
-    /// Takes it from group `g` of row `i`.
+    /// Subtracts the update from group `g` of row `i`.
     #[inline(always)]
     fn taken(&self, x: ReflectionLanes<T>, i: usize, g: usize) -> ReflectionLanes<T> {
         let (by_v, by_w) = (-self.v.as_flattened()[i], -self.w.as_flattened()[i]);
         plus(plus(x, by_w, self.v[g]), by_v, self.w[g])
     }
 
-    /// Takes it from row `i`, from the diagonal on.
+    /// Subtracts the update from row `i`, from the diagonal on.
     #[inline(always)]
     pub(super) fn take(&self, a: &mut PaddedRows<T>, i: usize) {
         for g in i / LANES..a.width {
@@ -366,9 +368,10 @@ impl<T: Real> PendingRank2Update<T> {
         }
     }
 
-    /// Takes it from the rows and columns of a matrix of order `n` from `top` on, of which those above the diagonal are kept up,
-    /// and is from then on what a reflection takes, whose vector comes in groups, applied to both sides: with
-    /// `w = tau a v - (tau² v^T a v / 2) v` it is `v w^T + w v^T`. The matrix is read and written once for both.
+    /// Subtracts the update from the rows and columns of a matrix of order `n` from `top` on, of
+    /// which those above the diagonal are kept up to date, and becomes the update of a reflection,
+    /// whose vector comes in groups, applied to both sides: with `w = tau a v - (tau² v^T a v / 2)
+    /// v` it is `v w^T + w v^T`. The matrix is read and written once for both.
     #[inline(always)]
     pub(super) fn reflect(
         &mut self,
@@ -434,7 +437,8 @@ impl<T: Real> PendingRank2Update<T> {
     }
 }
 
-/// The reflections of a decomposition, one after the other: all of `v`, of which what comes before its 1 is zero, and tau.
+/// The reflections of a decomposition, one after the other: each vector `v`, whose elements before
+/// its 1 are zero, and tau.
 pub(super) struct Reflections<T> {
     pub(super) vectors: PaddedRows<T>,
     pub(super) taus: Vec<T>,

@@ -27,7 +27,7 @@ pub(super) fn fits(m: usize, n: usize, counts: [usize; 2], has_vectors: bool) ->
     m.max(n) <= largest || has_few
 }
 
-/// From so many times as many rows as columns on, a matrix is made a square one first.
+/// The ratio of rows to columns from which a matrix is reduced to a square one first.
 const TALL_RATIO: usize = 2;
 
 /// The workspace of the decomposition of matrices (m, n) with `m >= n`.
@@ -36,12 +36,12 @@ pub(super) struct SvdWorkspace<T> {
     n: usize,
     /// Left singular vectors that are wanted.
     columns: usize,
-    /// The matrix by columns; of a tall one R of its QR decomposition.
+    /// The matrix by columns; for a tall matrix, R of its QR decomposition.
     matrix: PaddedRows<T>,
     tall: Option<TallMatrix<T>>,
     left: Reflections<T>,
     right: Reflections<T>,
-    /// Left and right ones.
+    /// The left and the right singular vectors.
     vectors: [PaddedRows<T>; 2],
     sums: Vec<ReflectionLanes<T>>,
     diagonal: Vec<f64>,
@@ -59,7 +59,7 @@ struct TallMatrix<T> {
 }
 
 impl<T: Real> SvdWorkspace<T> {
-    /// For so many left singular vectors, `n` or `m`.
+    /// A workspace for `n` or `m` left singular vectors.
     pub(super) fn new(m: usize, n: usize, columns: usize) -> Result<Self> {
         let tall = if m >= TALL_RATIO * n {
             Some(TallMatrix {

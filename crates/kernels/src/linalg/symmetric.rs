@@ -197,7 +197,7 @@ pub(super) fn rotate<T: Real>(
     }
 }
 
-/// Half of what is next to one.
+/// Half the distance from 1 to the next number of the type.
 fn precision<T>() -> f64 {
     if size_of::<T>() == 4 { f64::from(f32::EPSILON) * 0.5 } else { f64::EPSILON * 0.5 }
 }
@@ -223,8 +223,9 @@ fn end_of_block(
     last
 }
 
-/// Lets a block be worked on from its smaller end on, which keeps the small eigenvalues of graded matrices; whether it was turned
-/// round for that. Blocks before row `directed` have their direction.
+/// Reverses a block if its smaller end is not the one that the method begins at, which keeps the
+/// small eigenvalues of graded matrices accurate; returns whether it did. The direction of blocks
+/// before row `directed` is settled.
 #[inline(always)]
 fn reverse_block(
     d: &mut [f64],
@@ -288,7 +289,8 @@ fn eigenvalues(d: &mut [f64], e: &mut [f64], tiny: f64) -> bool {
 }
 
 crate::multiversion! {
-    /// Makes the tridiagonal matrix diagonal, up to the digits of `T`, and turns the vectors along.
+    /// Makes the tridiagonal matrix diagonal, up to the digits of `T`, and rotates the vectors
+    /// along.
     fn diagonalise<T: Real>(of: &mut EighWorkspace<T>) -> bool {
         let EighWorkspace { n, vectors, diagonal: d, beside: e, .. } = of;
         let (n, width) = (*n, vectors.width);

@@ -9,13 +9,13 @@ use std::ops::Range;
 /// The options of [`multi_margin_loss`].
 #[derive(Clone, Copy, Debug)]
 pub struct MarginLossOptions<'a> {
-    /// How far the right class is to be above the others.
+    /// How far the score of the right class is to be above the others'.
     pub margin: f64,
     /// Whether margin violations are squared (`p = 2`).
     pub square: bool,
     /// A weight per class.
     pub weight: Option<StridedRef<'a>>,
-    /// What becomes of the losses of the rows.
+    /// How the losses of the rows are reduced.
     pub reduction: Reduction,
 }
 
@@ -60,7 +60,7 @@ impl<T: Real> ClassFactors<T> {
     }
 }
 
-/// What a class lacks of its distance; nothing if it is the right one.
+/// The margin violation of a class, `max(0, margin - x[y] + x[j])`; 0 for the right class.
 #[inline(always)]
 fn margin_violation<T: Real>(x: T, base: T, is_target: bool) -> T {
     let z = base + x;
@@ -68,7 +68,7 @@ fn margin_violation<T: Real>(x: T, base: T, is_target: bool) -> T {
     if (z <= T::ZERO) | is_target { T::ZERO } else { z }
 }
 
-/// The sum over the classes but the right one of what they lack, or of its squares.
+/// The sum of the margin violations of all classes but the right one, or of their squares.
 #[inline(always)]
 fn row_loss<T: Real>(row: &[T], class: usize, margin: T, square: bool) -> T {
     let (base, mut sum) = (margin - row[class], T::ZERO);

@@ -11,14 +11,15 @@ use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, with_output
 use crate::{Error, Result, StridedMut, StridedRef, memory};
 use std::ops::Range;
 
-/// How to normalise.
+/// The options of [`batch_norm`].
 #[derive(Clone, Copy, Debug)]
 pub struct BatchNormOptions {
-    /// Use the batch's statistics (and update the running ones) instead of the running statistics.
+    /// Whether to use the batch's statistics (and update the running ones) instead of the running
+    /// statistics.
     pub training: bool,
-    /// Share of the new statistics in the running ones.
+    /// The share of the new statistics in the running ones.
     pub momentum: f64,
-    /// Added to the variance.
+    /// The number that is added to the variance, `eps`.
     pub eps: f64,
 }
 
@@ -78,7 +79,8 @@ pub fn batch_norm(
         let shift = memory::collect(shift)?;
         write_affine(out, &x, s, [&scale, &shift])?;
         if how.training {
-            // Nothing fails any more: the running statistics move once, when the step is sure.
+            // Nothing can fail any more: the running statistics move once, when the step is
+            // certain.
             if let (Some(view), Some(mut run)) = (running_mean, run_mean) {
                 run.iter_mut().zip(&means).for_each(|(o, &m)| *o = moved(*o, m.wide(), how.momentum));
                 crate::dense::store(view, &run);

@@ -30,7 +30,8 @@ fn pattern<T: Real>(values: &[T], s: ChannelSpans) -> Result<Vec<T>> {
     memory::collect((0..SAMPLES * width).map(|i| values[i % width / s.inner]))
 }
 
-/// Adds what a block makes of two operands and a pattern to the totals of the channels, which have so many elements each.
+/// Adds the results of a block, of two operands and a pattern, to the totals of the channels, which
+/// have equal numbers of elements.
 type BlockSum<T> = fn((&[T], &[T]), &[T], usize, &mut [f64]);
 
 /// The sum over each channel of what `block` makes of two operands and the channel's value.

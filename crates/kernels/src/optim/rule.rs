@@ -8,19 +8,19 @@ use super::BUFFERS;
 use crate::dense::Real;
 use crate::simd::math_f64::pow;
 
-/// What a formula makes of a parameter's numbers.
+/// The factors that a formula computes from a parameter's numbers.
 pub type Factors = [f64; 3];
 
 /// What an optimiser does with one element.
 pub(super) trait Formula: Sync {
-    /// The name in the error for a dtype that it does not take.
+    /// The name in the error for a dtype that the optimiser does not take.
     const KERNEL: &'static str;
 
-    /// Which of the buffers it uses; the first, or none at all.
+    /// Which of the buffers the optimiser uses; the first, or none at all.
     fn used(&self) -> [bool; BUFFERS];
 
-    /// What the formula makes of the numbers that belong to a parameter, its count of steps first: the same for all
-    /// parameters whose numbers are the same.
+    /// The factors that the formula computes from the numbers of a parameter, its count of steps
+    /// first; equal for all parameters whose numbers are equal.
     fn factors(&self, numbers: &[f64]) -> Factors {
         std::array::from_fn(|k| numbers.get(k).copied().unwrap_or(0.0))
     }
@@ -114,7 +114,7 @@ pub struct Adam {
     pub beta1: f64,
     /// Decay of the squared gradient's average.
     pub beta2: f64,
-    /// Penalty.
+    /// The weight decay; see `decoupled_weight_decay`.
     pub weight_decay: f64,
     /// Added to the denominator.
     pub eps: f64,
@@ -359,7 +359,7 @@ pub struct NAdam {
     pub beta2: f64,
     /// Added to the denominator.
     pub eps: f64,
-    /// Penalty.
+    /// The weight decay; see `decoupled_weight_decay`.
     pub weight_decay: f64,
     /// How fast the momentum grows to `beta1`.
     pub momentum_decay: f64,
@@ -427,7 +427,7 @@ pub struct RAdam {
     pub beta2: f64,
     /// Added to the denominator.
     pub eps: f64,
-    /// Penalty.
+    /// The weight decay; see `decoupled_weight_decay`.
     pub weight_decay: f64,
     /// The penalty scales the parameter instead of being added to the gradient.
     pub decoupled_weight_decay: bool,
@@ -443,7 +443,7 @@ impl Formula for RAdam {
         [true, true, false]
     }
 
-    /// The last one is zero as long as the step is not rectified.
+    /// (The last factor is zero as long as the step is not rectified.)
     fn factors(&self, numbers: &[f64]) -> Factors {
         let step = numbers[0];
         let correction2 = 1.0 - pow(self.beta2, step);
@@ -594,7 +594,7 @@ impl Formula for Rprop {
     }
 }
 
-/// The list: what a step can do.
+/// Declares the list of optimisers, and an [`UpdateRule`] of each.
 macro_rules! rules {
     ($($name:ident),*) => {
         /// An optimiser with its options.
@@ -610,26 +610,27 @@ macro_rules! rules {
         })*
 
         impl UpdateRule {
-            /// The name in the error for a dtype that it does not take.
+            /// The name in the error for a dtype that the optimiser does not take.
             #[must_use]
             pub fn kernel(&self) -> &'static str {
                 match self { $(UpdateRule::$name(_) => <$name as Formula>::KERNEL,)* }
             }
 
-            /// What it makes of the numbers that its description names for each parameter, the count of its steps first.
+            /// The factors that the optimiser computes from the numbers that its description names
+            /// for each parameter, the count of its steps first.
             #[must_use]
             pub fn factors(&self, numbers: &[f64]) -> Factors {
                 match self { $(UpdateRule::$name(formula) => formula.factors(numbers),)* }
             }
 
-            /// Which of the buffers that its description names it uses.
+            /// Which of the buffers that its description names the optimiser uses.
             #[must_use]
             pub fn used(&self) -> [bool; BUFFERS] {
                 match self { $(UpdateRule::$name(formula) => formula.used(),)* }
             }
         }
 
-        /// `body` with the formula of a rule.
+        /// Evaluates `body` with the formula of a rule.
         macro_rules! with_formula {
             ($rule:expr, $formula:ident => $body:expr) => {
                 match $rule { $($crate::optim::rule::UpdateRule::$name($formula) => $body,)* }

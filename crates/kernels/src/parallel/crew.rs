@@ -10,7 +10,7 @@ use super::gate::{Job, Payload, Shared, Sleeper, pause};
 use crate::sync::{Mutex, Thread, park_briefly};
 use std::sync::PoisonError;
 
-/// A member's place.
+/// The data of one member of a crew.
 struct Seat {
     /// The gate of the jobs that this member's kernels open.
     gate: Shared,

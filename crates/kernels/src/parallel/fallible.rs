@@ -29,9 +29,10 @@ pub fn try_for_range(
     }
 }
 
-/// As [`try_for_range`], for blocks that write into the caller's tensor and may find no memory for their work area: such a
-/// block is run again, alone, when the blocks beside it have ended, with the memory that these gave back. Hence the first
-/// blocks fail, and nothing has been written, or all of them come to their end.
+/// Calls `work` for blocks as [`try_for_range`] does, for blocks that write into the caller's
+/// tensor and may find no memory for their work area: such a block is run again, alone, when the
+/// blocks beside it have ended, with the memory that these gave back. Hence the first blocks fail,
+/// and nothing has been written, or all of them come to their end.
 ///
 /// `work` must be able to begin a block again after an `OutOfMemoryError`: it asks for its memory before it writes, or what it
 /// writes does not depend on what stood there.

@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 /// What a panic carries.
 pub(super) type Payload = Box<dyn Any + Send>;
-/// What is done with a block.
+/// The function that is called for a block.
 pub(super) type Work<'a> = dyn Fn(Range<usize>) + Sync + 'a;
 
 /// A caller's work, as the workers see it.
@@ -62,7 +62,7 @@ impl Gate {
     }
 }
 
-/// What callers and workers share.
+/// The state that callers and workers share.
 pub(super) struct Shared {
     gate: AtomicU64,
     /// Written by the caller whose turn it is, while the gate is closed and nobody is inside.
@@ -106,7 +106,7 @@ impl Shared {
         self.gate.store(Gate::open(epoch, wanted).0, Release);
     }
 
-    /// What is set once a job need not be gone on with.
+    /// The flag that is set once the job need not be continued.
     pub(super) fn stop(&self) -> &AtomicBool {
         &self.stop
     }
@@ -190,7 +190,7 @@ impl Shared {
         Gate(self.gate.load(Acquire)).admits()
     }
 
-    /// A stretch of a worker's life: until it has worked, or has slept.
+    /// Serves one turn of a worker: returns when it has worked, or has slept.
     pub(super) fn serve(&self, sleeper: &Sleeper) {
         for idle in 1..=SPINS {
             if self.help() {
@@ -202,7 +202,7 @@ impl Shared {
     }
 }
 
-/// What a worker does after look number `idle` at which there was nothing to do.
+/// Waits, in the way that suits the number `idle` of looks at which there was nothing to do.
 pub(super) fn pause(idle: u32) {
     if idle < SPINS - YIELDS {
         spin_loop();

@@ -110,7 +110,7 @@ fn scale_f64(data: &mut [f64], from: f64, range: f64) {
 }
 }
 
-/// Uniform numbers in `[0, 1)`; complex ones have both parts so.
+/// Uniform numbers in `[0, 1)`; the parts of complex ones are both uniform.
 ///
 /// # Errors
 /// For integers and bool.
@@ -279,7 +279,7 @@ fn normal_f64(data: &mut [f64], mean: f64, std: f64, generator: &mut Generator) 
     }
 }
 
-/// Halves draw block by block and compute in single precision.
+/// Normal numbers for the half types, which draw block by block and compute in single precision.
 fn normal_half<T: Copy>(
     data: &mut [T],
     (mean, std): (f64, f64),
@@ -382,7 +382,7 @@ pub fn randint(
             let last = if dtype == DType::U64 { u64::MAX } else { i64::MAX as u64 };
             let range = last.wrapping_sub(low as u64).wrapping_add(1);
             if range == 0 {
-                // All 64 bits.
+                // The range is all 64 bits.
                 fill_each(out, || T::from_i64(generator.next_u64() as i64));
                 return Ok(());
             }
@@ -506,7 +506,7 @@ fn are_probabilities<T: Real>(p: &[T]) -> bool {
 }
 }
 
-/// The words in which PyTorch calls a C++ type.
+/// The name by which PyTorch's messages call the C++ type of a dtype.
 fn cpp_name(dtype: DType) -> Spelled<&'static str, DType> {
     let pytorch = match dtype {
         DType::Bool => "bool",

@@ -1,8 +1,9 @@
 //! Draws by rejection: each element takes as many numbers of the stream as its parameters need.
 //!
-//! Outputs are filled row by row. Parameters of single or half precision are computed with as PyTorch does: what it keeps in
-//! `float` is rounded to single precision here ([`Precision`]), everything else is double. What no draw could end for
-//! (NaN, negative shapes) is NaN and takes nothing from the stream.
+//! Outputs are filled row by row. Parameters of single or half precision are computed with as
+//! PyTorch does: what it keeps in `float` is rounded to single precision here ([`Precision`]),
+//! everything else is double. Parameters for which no draw would ever be accepted (NaN, negative
+//! shapes) give NaN and take nothing from the stream.
 
 use super::Generator;
 use crate::line::{LineIter, ViewLayout, check_dtype, check_shape, get, put};
@@ -313,7 +314,7 @@ fn binomial_by_rejection(
     }
 }
 
-/// A binomial number of `count` trials with probability `p`; both are cut to where they make sense.
+/// A binomial number of `count` trials with probability `p`; both are limited to valid values.
 fn binomial_number(count: f64, p: f64, precision: Precision, generator: &mut Generator) -> f64 {
     if count.is_nan() || p.is_nan() {
         return f64::NAN;

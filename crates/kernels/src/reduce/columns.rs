@@ -57,11 +57,13 @@ struct ResultTile {
     left: usize,
 }
 
-/// What a tile's results are handed to: where it is read from, offsets of outputs, the first result's number, results.
+/// The function that takes a tile's results: where the tile is read from, the offsets of its
+/// outputs, the number of its first result, and the results.
 type EmitTile<'a, R> =
     dyn Fn(ResultTile, [isize; 2], usize, &mut [<R as Reducer>::Acc]) + Sync + 'a;
 
-/// Rows that do not lie in memory as they are needed, and lines of converted items before they are transposed.
+/// Buffers for rows that do not lie in memory as they are needed, and for lines of converted items
+/// before they are transposed.
 type ColumnBuffers<I> = [Vec<I>; 2];
 
 /// Room for `n` items.

@@ -52,7 +52,7 @@ impl Item for C128 {
         value.to_c128()
     }
 }
-/// Truth of an element, for `any`, `all` and counting.
+/// An element is true unless it is zero: for `any`, `all` and counting.
 impl Item for Bool {
     #[inline(always)]
     fn convert<T: Element>(value: T) -> Bool {

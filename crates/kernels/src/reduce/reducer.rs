@@ -177,7 +177,8 @@ ordered! {
     f32, f32::NEG_INFINITY, f32::INFINITY; f64, f64::NEG_INFINITY, f64::INFINITY;
 }
 
-/// The types whose order every real dtype is compared in, with what turns that order round.
+/// The types in whose order the elements of every real dtype are compared, with the means to
+/// reverse that order.
 pub(crate) trait Keyed: BoundedOrder {
     /// The bits of a number.
     type Bits: Copy + Send + Sync + BitAnd<Output = Self::Bits> + BitXor<Output = Self::Bits>;
@@ -187,7 +188,7 @@ pub(crate) trait Keyed: BoundedOrder {
     const ALL: Self::Bits;
     /// The highest bit.
     const SIGN: Self::Bits;
-    /// The bits whose change turns the order round.
+    /// The bits that are flipped to reverse the order.
     const ORDER_FLIP: Self::Bits;
     /// The number's bits.
     fn bits(self) -> Self::Bits;
@@ -223,7 +224,8 @@ pub(crate) struct Order<T: Keyed> {
 }
 
 impl<T: Keyed> Order<T> {
-    /// The largest or the smallest element is wanted; with `is_unsigned` their bits are those of an unsigned integer.
+    /// The order that finds the largest or the smallest element; with `is_unsigned` the bits are
+    /// those of an unsigned integer.
     pub(crate) fn new(is_max: bool, is_unsigned: bool) -> Self {
         let mut flip = T::NONE;
         if !is_max {
@@ -472,17 +474,17 @@ impl Reducer for CountNonzero {
 
 /// Real floating-point arithmetic for norms and variance.
 pub(crate) trait FloatSummand: Summand + Keyed {
-    /// From double precision.
+    /// The value rounded from double precision.
     fn of(value: f64) -> Self;
-    /// To double precision.
+    /// The value in double precision.
     fn wide(self) -> f64;
-    /// Magnitude.
+    /// The magnitude.
     fn abs(self) -> Self;
-    /// Power.
+    /// The power.
     fn power(self, exponent: Self) -> Self;
-    /// Difference.
+    /// The difference.
     fn minus(self, other: Self) -> Self;
-    /// Exponential.
+    /// The exponential.
     fn exponential(self) -> Self;
 }
 macro_rules! real {
@@ -601,7 +603,7 @@ impl<T: FloatSummand> Reducer for LogSumExp<T> {
     }
 }
 
-/// At most sixteen items, filled up with what has no exponential.
+/// At most sixteen items, filled up with the lowest value, whose exponential is zero.
 #[inline(always)]
 fn lowest<T: BoundedOrder>(items: &[T]) -> [T; 16] {
     if let Some(items) = items.first_chunk::<16>() {

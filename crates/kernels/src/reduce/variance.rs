@@ -9,7 +9,7 @@ use std::ops::{Add, Mul, Sub};
 /// Count, mean and sum of squared deviations of some items.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct VarianceAcc<M> {
-    /// How many.
+    /// The number of items.
     pub(crate) count: f64,
     /// Their mean.
     pub(crate) mean: M,
@@ -17,7 +17,7 @@ pub(crate) struct VarianceAcc<M> {
     pub(crate) squares: f64,
 }
 
-/// What a mean may be.
+/// The types that a mean may have: real and complex numbers.
 pub(crate) trait MeanValue:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<f64, Output = Self>
 {

@@ -10,7 +10,7 @@ use crate::interrupt::WorkCounter;
 use crate::{Result, StridedMut, StridedRef, memory, row};
 use std::borrow::Cow;
 
-/// What came out of the layer and the gradients of it; a gradient that is `None` is zero.
+/// The results of the layer, and their gradients; a gradient that is `None` is zero.
 #[derive(Clone, Copy)]
 pub struct OutputGradients<'a> {
     /// `h` of every step; not needed for one step of LSTM or GRU.

@@ -19,12 +19,13 @@ const TILE: usize = 256;
 const NARROW: usize = 64;
 /// Lines along memory whose items are taken in turn.
 const TOGETHER: usize = 4;
-/// Items of lines from which on those that write indices are taken one by one.
+/// The length of lines, in items, from which on scans that write indices take them one by one.
 const LONG: usize = 8 * SQUARE;
 /// Bytes that a scan prefetches ahead, and bytes of a line from which prefetching pays.
 const AHEAD: isize = 2048;
 const PREFETCHED: usize = 128;
-/// Bytes ahead beyond which it does not: what was asked for would be gone again when it is wanted.
+/// The number of bytes ahead beyond which a scan does not prefetch: what was prefetched would have
+/// left the cache before it is needed.
 const FAR: usize = 1 << 18;
 /// Bytes of lines that go through buffers in the nearest cache, sixteen together, if the tensor is large.
 const STREAMED: std::ops::RangeInclusive<usize> = 256..=1024;
@@ -61,7 +62,7 @@ struct ScanJob {
     length: usize,
     /// Whether steps lead towards lower addresses: the order of the lines is reversed.
     reverse: bool,
-    /// Whether what comes is worth asking for.
+    /// Whether the tensor is so large that prefetching pays.
     is_large: bool,
 }
 
@@ -210,7 +211,7 @@ fn scan<S: Scan>(s: &S, job: ScanJob) {
 #[inline(always)]
 fn together<S: Scan>(s: &S, job: ScanJob) -> usize {
     let (size, n) = (size_of::<S::Item>() as isize, job.n as isize);
-    // The way of so large items to and from memory takes longer than their sum does.
+    // Moving items of this size to and from memory takes longer than their sum does.
     if job.is_large && size > 8 {
         return 0;
     }

@@ -37,8 +37,9 @@ fn exp_parts(x: f64) -> (f64, f64) {
     (power_of_two(t), expm1_near_zero(r))
 }
 
-/// `2^(x scale)` for `|x scale| < 1000`, near minimax (relative error 2^-29). A NaN keeps its place, as all that come from
-/// singles do: the low bits of theirs are zero.
+/// `2^(x scale)` for `|x scale| < 1000`, near minimax (relative error 2^-29). A NaN stays NaN: the
+/// low bits of a NaN that was a single are zero, so that the addition to its exponent leaves it
+/// one.
 #[inline(always)]
 fn exp2_scaled(x: f64, scale: f64) -> f64 {
     let t = x.mul_add(scale, MAGIC);

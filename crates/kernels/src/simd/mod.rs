@@ -56,7 +56,7 @@ impl SimdLevel {
     }
 }
 
-/// The level in use; 0 until the first question.
+/// The level in use; 0 until it is first requested.
 static LEVEL: AtomicU8 = AtomicU8::new(0);
 
 /// The level that kernels use: [`ceiling`], unless [`set_level`] lowered it.

@@ -37,17 +37,17 @@ pub(crate) fn allows_tiles() -> bool {
     }
 }
 
-/// What a word asks for.
+/// The setting that a word requests.
 #[derive(Clone, Copy)]
 struct Wanted {
     level: SimdLevel,
     tiles: bool,
 }
 
-/// What the variable asks for, if it is there; the word, if it means nothing.
+/// The setting of the variable, if it is set; else, if the word means nothing, the word.
 type Setting = std::result::Result<Option<Wanted>, String>;
 
-/// Tells on standard error of a word that means nothing.
+/// Writes a line on standard error about a word that means nothing.
 pub(super) fn report() {
     if let Err(word) = setting() {
         eprintln!("pullback: {}; it is ignored", unknown(word).message());
@@ -63,7 +63,7 @@ fn setting() -> &'static Setting {
     })
 }
 
-/// What a word asks for; nothing for the empty word, which is as good as no variable.
+/// The setting that a word requests; none for the empty word, which counts as no variable.
 fn parsed(word: &str) -> Setting {
     let level = match word.trim().to_ascii_lowercase().as_str() {
         "" => return Ok(None),

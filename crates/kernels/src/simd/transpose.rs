@@ -1,4 +1,4 @@
-//! Squares of elements transposed their diagonal: the inner step of every copy between rows and columns.
+//! Squares of elements transposed: the inner step of every copy between rows and columns.
 //!
 //! Elements of four and eight bytes go through 512-bit registers where there are such, those of one and two bytes through
 //! the 128-bit registers of every x86-64 machine; everything else is plain Rust.
@@ -299,7 +299,7 @@ mod avx512 {
     }
 }
 
-/// What every x86-64 machine has.
+/// Loops for what every x86-64 machine has.
 #[cfg(target_arch = "x86_64")]
 mod sse2 {
     use super::SQUARE;

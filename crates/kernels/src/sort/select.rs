@@ -136,7 +136,7 @@ fn has<K: KeyBits>(keys: &[K], key: K) -> bool {
 }
 }
 
-/// Keys of one part of a pass: some hundred microseconds.
+/// The keys of one part of a pass: some hundred microseconds of work.
 const PART: usize = 1 << 20;
 
 /// Computes [`count`] in parts, and checks for interruptions between them.

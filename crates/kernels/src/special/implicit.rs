@@ -40,9 +40,10 @@ impl Div for Dual {
     }
 }
 
-/// What part of a sum a term is that need not be added.
+/// The size of a term, relative to the sum, from which on terms are not added.
 const TINY: f64 = 1e-16;
-/// The same of a factor, which is rounded where a term is not.
+/// The distance of a factor from 1, which is rounded where a term is not, from which on a continued
+/// fraction is complete.
 const CLOSE: f64 = 2e-15;
 /// Terms or factors after which a sum counts as complete: far more than are needed where it is used.
 const MOST: u32 = 4000;
@@ -73,7 +74,8 @@ pub(crate) fn gamma(a: f64, x: f64) -> f64 {
     if x <= a + 0.5 { gamma_by_series(a, x) } else { gamma_by_fraction(a, x) }
 }
 
-/// With `F = x^a e^-x / Γ(a+1) S` and `S` the sum of `x^n / ((a+1) .. (a+n))` (DLMF 8.7.1).
+/// The gradient with `F = x^a e^-x / Γ(a+1) S` and `S` the sum of `x^n / ((a+1) .. (a+n))` (DLMF
+/// 8.7.1).
 #[inline(always)]
 fn gamma_by_series(a: f64, x: f64) -> f64 {
     let (mut sum, mut term) = (Dual(1.0, 0.0), Dual(1.0, 0.0));
@@ -87,7 +89,8 @@ fn gamma_by_series(a: f64, x: f64) -> f64 {
     x / a * (sum.0 * (digamma(a + 1.0) - math_f64::log(x)) - sum.1)
 }
 
-/// With `1 - F = x^a e^-x / Γ(a) K` and `K` the continued fraction DLMF 8.9.2, by Lentz's method.
+/// The gradient with `1 - F = x^a e^-x / Γ(a) K` and `K` the continued fraction DLMF 8.9.2, by
+/// Lentz's method.
 #[inline(always)]
 fn gamma_by_fraction(a: f64, x: f64) -> f64 {
     let one = Dual(1.0, 0.0);
@@ -110,7 +113,8 @@ fn gamma_by_fraction(a: f64, x: f64) -> f64 {
     x * (value.0 * (math_f64::log(x) - digamma(a)) + value.1)
 }
 
-/// With `t = x e^v`, the integral of `e^(a v - x (e^v - 1)) |ln t - ψ(a)|` over `v`, outwards from the sample.
+/// The gradient as an integral: with `t = x e^v`, that of `e^(a v - x (e^v - 1)) |ln t - ψ(a)|`
+/// over `v`, outwards from the sample.
 #[inline(always)]
 fn gamma_by_quadrature(a: f64, x: f64) -> f64 {
     let mean = digamma(a);

@@ -101,7 +101,7 @@ fn by_small_series(a: f64, x: f64, tiny: f64) -> f64 {
     -math_f64::expm1(exponent) - a * math_f64::exp(exponent) * sum
 }
 
-/// Temme's expansion; for `a` from 32 upwards and `x` within four tenths of it.
+/// `P` by Temme's expansion; for `a` from 32 upwards and `x` within four tenths of it.
 #[inline(always)]
 fn by_expansion(a: f64, x: f64) -> GammaTail {
     let m = (x - a) / a;

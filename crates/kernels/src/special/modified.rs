@@ -50,7 +50,7 @@ pub(crate) fn i1(x: f64) -> f64 {
     times_exp(x.abs(), i1e(x))
 }
 
-/// What `K0` and `K1` are at 0 and below; `None` above 0, and for NaN.
+/// The value of `K0` and `K1` at 0 and below; `None` above 0, and for NaN.
 #[inline(always)]
 fn k_outside(x: f64) -> Option<f64> {
     if x == 0.0 {

@@ -249,20 +249,20 @@ sequences! {
     /// Hermite's of the statisticians, NaN above the limit.
     HermiteHe, |x, n, limit| hermite::<HermiteHe>(x, n, limit), up to limit, x,
         |k, before, now| x * now - k * before;
-    /// Laguerre's.
+    /// Laguerre's polynomials.
     LaguerreL, |x, n, _| laguerre_l(x, n), up to MANY as f64, 1.0 - x,
         |k, before, now| ((2.0 * k + 1.0 - x) * now - k * before) / (k + 1.0);
-    /// Legendre's.
+    /// Legendre's polynomials.
     LegendreP, |x, n, _| legendre_p(x, n), up to MANY as f64, x,
         |k, before, now| ((2.0 * k + 1.0) * x * now - k * before) / (k + 1.0);
 }
 
-/// The recurrence of all of Chebyshev's.
+/// The recurrence of all of Chebyshev's polynomials.
 #[inline(always)]
 fn twice(x: f64, before: f64, now: f64) -> f64 {
     (x + x) * now - before
 }
-/// Hermite's, by either recurrence.
+/// Hermite's polynomials, by either recurrence.
 #[inline(always)]
 fn hermite<S: PolynomialSequence>(x: f64, n: f64, limit: f64) -> f64 {
     let Some(n) = order(n) else { return 0.0 };
@@ -271,7 +271,7 @@ fn hermite<S: PolynomialSequence>(x: f64, n: f64, limit: f64) -> f64 {
     }
     recur::<S>(x, n)
 }
-/// Laguerre's.
+/// Laguerre's polynomials.
 #[inline(always)]
 fn laguerre_l(x: f64, n: f64) -> f64 {
     let Some(n) = order(n) else { return 0.0 };
@@ -280,7 +280,7 @@ fn laguerre_l(x: f64, n: f64) -> f64 {
     }
     recur::<LaguerreL>(x, n)
 }
-/// Legendre's.
+/// Legendre's polynomials.
 #[inline(always)]
 fn legendre_p(x: f64, n: f64) -> f64 {
     let Some(n) = order(n) else { return 0.0 };

@@ -120,7 +120,8 @@ pub(crate) fn j1(x: f64) -> f64 {
     x * J1.in_first(x * x)
 }
 
-/// What is negative infinity at 0 and NaN below: `value` above, where [`math_f64::log_of_normal`] is the logarithm.
+/// Negative infinity at 0, NaN below, and `value` above, where [`math_f64::log_of_normal`] is the
+/// logarithm.
 #[inline(always)]
 fn above_zero(x: f64, value: f64) -> f64 {
     let value = if x == 0.0 { f64::NEG_INFINITY } else { value };

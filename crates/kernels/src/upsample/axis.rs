@@ -9,7 +9,7 @@ use crate::{Result, interrupt, memory};
 
 /// The parameter of Keys' cubic weights (IEEE Trans. ASSP 29, 1981) where four elements are interpolated.
 const SHARP: f64 = -0.75;
-/// The one that is exact to the third order, for antialiasing.
+/// The parameter of Keys' weights that is exact to the third order, for antialiasing.
 const EXACT: f64 = -0.5;
 
 /// For each new element the old ones that it is made of, and their weights.

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 struct Board {
     state: Mutex<State>,
     changes: AtomicUsize,
-    /// What a step writes and the next one reads: a race if they are not in order.
+    /// The data that a step writes and the next one reads: a race if they are not ordered.
     value: UnsafeCell<usize>,
 }
 

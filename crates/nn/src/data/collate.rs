@@ -2,11 +2,12 @@
 
 use pullback::{Error, Result, Tensor};
 
-/// Examples that can be put together: tensors are stacked, numbers become a tensor, of pairs and arrays each part for itself.
+/// Examples that can be collated: tensors are stacked, numbers become a tensor, pairs and arrays
+/// are collated part by part.
 pub trait Collate: Sized {
-    /// A batch of them.
+    /// The type of a batch.
     type Batch: Send;
-    /// Puts examples together; there is one at least.
+    /// Collates examples; there is at least one.
     ///
     /// # Errors
     /// `RuntimeError` for tensors of different shapes.

@@ -1,26 +1,26 @@
-//! Examples by number.
+//! Datasets: examples by number.
 
 use pullback::{Error, Generator, Result, Tensor};
 use std::sync::Arc;
 
-/// Examples by number. Threads share it.
+/// A dataset: examples by number. Threads share it.
 pub trait Dataset: Send + Sync {
-    /// An example.
+    /// The type of an example.
     type Item: Send;
 
-    /// How many there are.
+    /// The number of examples.
     fn len(&self) -> usize;
-    /// Whether there is none.
+    /// Whether there are no examples.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// An example.
+    /// The example with this number.
     ///
     /// # Errors
-    /// Whatever keeps it from being read.
+    /// Any error of reading it.
     fn get(&self, index: usize) -> Result<Self::Item>;
 
-    /// The examples through a function.
+    /// The dataset with a function applied to each example.
     fn map<F, T>(self, f: F) -> Mapped<Self, F>
     where
         Self: Sized,
@@ -88,7 +88,7 @@ impl<const N: usize> Dataset for TensorDataset<N> {
     }
 }
 
-/// See [`Dataset::map`].
+/// The dataset that [`Dataset::map`] returns.
 #[derive(Clone, Debug)]
 pub struct Mapped<D, F> {
     data: D,
@@ -122,7 +122,7 @@ impl<D: Dataset> Subset<D> {
     pub fn new(data: Arc<D>, indices: Vec<usize>) -> Self {
         Subset { data, indices }
     }
-    /// Their numbers.
+    /// The numbers of its examples.
     pub fn indices(&self) -> &[usize] {
         &self.indices
     }

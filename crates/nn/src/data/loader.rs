@@ -10,17 +10,18 @@ use std::sync::Arc;
 /// Options of [`DataLoader`].
 #[derive(Clone)]
 pub struct DataLoaderOptions {
-    /// Examples of a batch.
+    /// The number of examples of a batch.
     pub batch_size: usize,
     /// Whether examples come in another random order in each pass.
     pub shuffle: bool,
     /// Whether a last batch that is smaller is left out.
     pub drop_last: bool,
-    /// How many threads make batches; with none they are made when they are asked for.
+    /// The number of threads that make batches; with none, batches are made when they are
+    /// requested.
     pub workers: usize,
-    /// How many batches each thread may be ahead.
+    /// The number of batches that each thread may be ahead.
     pub prefetch: usize,
-    /// The order, in the place of what `shuffle` says.
+    /// The order of examples, in place of the one that `shuffle` selects.
     pub sampler: Option<Arc<dyn Sampler>>,
     /// The generator of the order, the default one if there is none.
     pub generator: Option<Generator>,
@@ -94,12 +95,12 @@ impl<D: Dataset> DataLoader<D> {
     pub fn dataset(&self) -> &D {
         &self.data
     }
-    /// How many batches a pass has, unless a sampler says another number of examples.
+    /// The number of batches of a pass, unless a sampler has another number of examples.
     pub fn len(&self) -> usize {
         let (count, size) = (self.data.len(), self.options.batch_size);
         if self.options.drop_last { count / size } else { count.div_ceil(size) }
     }
-    /// Whether a pass has none.
+    /// Whether a pass has no batches.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -165,7 +166,7 @@ where
     Workers(Workers<BatchOf<D>>),
 }
 
-/// Reads the examples of a batch and puts them together.
+/// Reads the examples of a batch and collates them.
 pub(super) fn batch_of<D>(data: &D, indices: &[usize]) -> Result<BatchOf<D>>
 where
     D: Dataset,

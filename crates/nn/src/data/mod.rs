@@ -1,4 +1,4 @@
-//! Data: examples by number, batches of them, made ahead by threads, and a bar that shows how far one is.
+//! Data: examples by number, batches of them, made ahead by threads, and a progress bar.
 
 mod collate;
 mod dataset;

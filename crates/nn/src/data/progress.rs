@@ -1,12 +1,12 @@
-//! A bar that shows how far one is.
+//! A progress bar.
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-/// How wide the bar is.
+/// The width of the bar in characters.
 const WIDTH: usize = 30;
-/// How often it is drawn.
+/// The interval between two drawings of the bar.
 const PERIOD: Duration = Duration::from_millis(100);
 
 /// A bar on the standard error of a terminal; where that is no terminal, nothing is written.
@@ -34,7 +34,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// A bar of so many steps.
+    /// A bar for this number of steps.
     pub fn new(title: impl Into<String>, total: usize) -> Self {
         Progress {
             title: title.into(),
@@ -47,7 +47,7 @@ impl Progress {
         }
     }
 
-    /// One step further, with numbers to show.
+    /// Advances the bar by one step, with numbers to show.
     pub fn advance(&mut self, numbers: &[(&str, f64)]) {
         self.done += 1;
         let is_due = self.drawn.is_none_or(|drawn| drawn.elapsed() >= PERIOD);

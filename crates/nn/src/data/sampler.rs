@@ -1,4 +1,4 @@
-//! The order in which examples come: PyTorch's, for the same seed.
+//! Samplers: the order in which examples come, which for the same seed is PyTorch's.
 
 use pullback::{Error, Generator, Result, Tensor};
 
@@ -11,10 +11,10 @@ pub trait Sampler: Send + Sync {
     fn indices(&self) -> Result<Vec<usize>>;
 }
 
-/// The numbers in their order.
+/// The numbers in ascending order.
 #[derive(Clone, Copy, Debug)]
 pub struct SequentialSampler {
-    /// How many there are.
+    /// How many numbers there are.
     pub len: usize,
 }
 

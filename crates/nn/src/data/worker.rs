@@ -12,16 +12,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-/// What the threads and the program share.
+/// The state that the threads and the program share.
 struct WorkerShared<B> {
     state: Mutex<WorkerState<B>>,
     changed: Condvar,
 }
 
 struct WorkerState<B> {
-    /// The next batch that a thread takes.
+    /// The number of the next batch that a thread takes.
     next: usize,
-    /// The next batch that the program gets.
+    /// The number of the next batch that the program gets.
     given: usize,
     done: BTreeMap<usize, Result<B>>,
     is_over: bool,
@@ -104,7 +104,7 @@ impl<B> Drop for Workers<B> {
     }
 }
 
-/// What a thread does.
+/// The work of a thread.
 fn run<D>(data: &D, batches: &[Vec<usize>], shared: &WorkerShared<BatchOf<D>>, ahead: usize)
 where
     D: Dataset,

@@ -5,7 +5,7 @@ use pullback::io::{self, safetensors};
 use pullback::{Error, Result};
 use std::path::Path;
 
-/// What the ending of a name says.
+/// The format of a file, by the ending of its name.
 enum FileFormat {
     Safetensors,
     Checkpoint,

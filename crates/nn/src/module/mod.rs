@@ -1,7 +1,8 @@
-//! What a module is: tensors by name.
+//! Modules: tensors by name.
 //!
-//! [`Module::visit`] is the one thing that a module does; everything else here is made of it. Invariant: a module shows its own
-//! tensors before those of its submodules, each in the order of the fields, as PyTorch does.
+//! [`Module::visit`] is the only required method; everything else here uses it. Invariant: a module
+//! shows its own tensors before those of its submodules, each in the order of the fields, as
+//! PyTorch does.
 
 mod file;
 mod state;
@@ -15,8 +16,9 @@ use pullback::{DType, Device, Result};
 
 /// A model, or a part of one.
 ///
-/// `#[derive(Module)]` makes it of a struct whose fields are modules. `Tensor` is one: a parameter. So are numbers, truth values
-/// and texts, which show nothing, and `Option`, `Vec`, arrays, `Box` of modules. Of a field it may be said:
+/// `#[derive(Module)]` makes it of a struct whose fields are modules. `Tensor` is one: a parameter.
+/// So are numbers, truth values and texts, which show nothing, and `Option`, `Vec`, arrays, `Box`
+/// of modules. A field may have these attributes:
 ///
 /// - `#[module(buffer)]`: the tensor is part of the state, but is not trained;
 /// - `#[module(skip)]`: the field is of another type, and shows nothing;
@@ -48,7 +50,8 @@ pub trait Module: Send + Sync {
     /// Shows every tensor with its name below `path` to `visitor`.
     fn visit(&self, path: &Path<'_>, visitor: &mut dyn FnMut(&Path<'_>, TensorKind, &Tensor));
 
-    /// Says whether the module is trained: layers such as `Dropout` and `BatchNorm` compute another function then.
+    /// Sets whether the module is trained: layers such as `Dropout` and `BatchNorm` compute another
+    /// function then.
     fn set_training(&mut self, training: bool) {
         let _ = training;
     }
@@ -62,7 +65,8 @@ pub trait Module: Send + Sync {
         self.set_training(false);
     }
 
-    /// The parameters with their names. One that has several names is there once, with the first.
+    /// The parameters with their names. A parameter with several names is listed once, with the
+    /// first.
     fn named_parameters(&self) -> Vec<(String, Tensor)> {
         walk::named(&|path, visitor| self.visit(path, visitor), TensorKind::Parameter)
     }
@@ -74,7 +78,7 @@ pub trait Module: Send + Sync {
     fn parameters(&self) -> Vec<Tensor> {
         self.named_parameters().into_iter().map(|(_, tensor)| tensor).collect()
     }
-    /// How many numbers are trained.
+    /// The number of elements of all parameters.
     fn num_parameters(&self) -> usize {
         self.parameters().iter().map(|parameter| parameter.numel() as usize).sum()
     }
@@ -94,7 +98,7 @@ pub trait Module: Send + Sync {
     fn load_state_dict(&self, state: &StateDict) -> Result<()> {
         state.load_into(&|path, visitor| self.visit(path, visitor))
     }
-    /// As [`Module::load_state_dict`] for the names that both have; gives the others.
+    /// As [`Module::load_state_dict`] for the names that both have; returns the others.
     ///
     /// # Errors
     /// `RuntimeError` that lists the tensors of other shapes.
@@ -136,14 +140,14 @@ pub trait Module: Send + Sync {
     fn to_device(&self, device: Device) -> Result<()> {
         walk::convert(&|path, visitor| self.visit(path, visitor), None, Some(device))
     }
-    /// Says of all parameters whether they are trained.
+    /// Sets whether the parameters are trained.
     ///
     /// # Errors
     /// `RuntimeError` for parameters of whole numbers.
     fn requires_grad(&self, requires: bool) -> Result<()> {
         self.parameters().iter().try_for_each(|p| p.requires_grad_(requires).map(drop))
     }
-    /// Forgets the gradients.
+    /// Sets the gradients to `None`.
     ///
     /// # Errors
     /// None at present.
@@ -154,7 +158,7 @@ pub trait Module: Send + Sync {
 
 /// A module that is a function of one tensor.
 pub trait Forward: Module {
-    /// The function.
+    /// Computes the function.
     ///
     /// # Errors
     /// Those of its ops.

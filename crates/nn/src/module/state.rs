@@ -14,9 +14,9 @@ pub struct StateDict {
 /// The names that only one side had.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Incompatible {
-    /// Those of the model that the state dict lacks.
+    /// The names of the model that the state dict lacks.
     pub missing: Vec<String>,
-    /// Those of the state dict that the model lacks.
+    /// The names of the state dict that the model lacks.
     pub unexpected: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ impl StateDict {
     pub fn get(&self, name: &str) -> Option<&Tensor> {
         self.entries.iter().find(|(own, _)| own == name).map(|(_, tensor)| tensor)
     }
-    /// Puts a tensor under a name, in the place of the one that is there.
+    /// Puts a tensor under a name, in place of the previous one.
     pub fn insert(&mut self, name: impl Into<String>, tensor: Tensor) {
         let name = name.into();
         match self.entries.iter_mut().find(|(own, _)| *own == name) {
@@ -54,7 +54,7 @@ impl StateDict {
         self.entries.iter().map(|(name, tensor)| (name.as_str(), tensor))
     }
 
-    /// As an object of a checkpoint: what `model.state_dict()` is in Python.
+    /// The state dict as an object of a checkpoint, in the form of `model.state_dict()` in Python.
     pub fn to_value(&self) -> FileValue {
         FileValue::state_dict(self.iter().map(|(name, tensor)| (name, tensor.clone())))
     }
@@ -127,7 +127,7 @@ fn tensors(walk: &Walk<'_>) -> Vec<(String, Tensor)> {
     found
 }
 
-/// A model beside a state dict.
+/// A comparison of a model with a state dict.
 #[derive(Default)]
 struct Comparison {
     pairs: Vec<(Tensor, Tensor)>,

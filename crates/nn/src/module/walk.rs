@@ -1,11 +1,11 @@
-//! The walk through a module, and what is a module without being a struct of one.
+//! The walk through a module, and the implementations of modules for types other than structs.
 
 use super::Module;
 use pullback::{DType, Device, Result, Tensor, no_grad};
 use std::collections::HashSet;
 use std::fmt;
 
-/// What a tensor of a module is.
+/// The kind of a tensor of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TensorKind {
     /// It is trained.
@@ -14,7 +14,7 @@ pub enum TensorKind {
     Buffer,
 }
 
-/// The name of a place in a model: `layers.0.weight`.
+/// The path of a tensor in a model: `layers.0.weight`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Path<'a>(Option<(&'a Path<'a>, &'a str)>);
 
@@ -23,7 +23,7 @@ impl<'a> Path<'a> {
     pub fn root() -> Path<'static> {
         Path(None)
     }
-    /// The place of this name in it.
+    /// The path of a child with this name.
     pub fn child(&'a self, name: &'a str) -> Path<'a> {
         Path(Some((self, name)))
     }
@@ -65,7 +65,7 @@ pub(super) fn named(walk: &Walk<'_>, wanted: TensorKind) -> Vec<(String, Tensor)
 /// Lets every tensor show converted memory; whole numbers keep their dtype.
 pub(super) fn convert(walk: &Walk<'_>, dtype: Option<DType>, device: Option<Device>) -> Result<()> {
     let _off = no_grad();
-    // All is converted before the first tensor changes.
+    // All tensors are converted before the first one changes.
     let (mut converted, mut known, mut failed) = (Vec::new(), HashSet::new(), Ok(()));
     walk(&Path::root(), &mut |_, _, tensor| {
         let floating = tensor.dtype().is_floating_point() || tensor.dtype().is_complex();

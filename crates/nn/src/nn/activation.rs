@@ -1,4 +1,5 @@
-//! Activation functions as layers. Where a function has numbers, its layer has them as fields and PyTorch's for a default.
+//! Activation functions as layers. Parameters of a function are fields of its layer, with PyTorch's
+//! defaults.
 
 use crate::{Forward, Module};
 use pullback::{Chain, Result, Scalar, Tensor, TensorOptions};
@@ -56,7 +57,7 @@ functions! {
     SELU => selu;
     /// `log sigmoid(x)`.
     LogSigmoid => log_sigmoid;
-    /// The sigmoid in straight pieces.
+    /// The piecewise linear sigmoid.
     Hardsigmoid => hardsigmoid;
     /// `x hardsigmoid(x)`.
     Hardswish => hardswish;
@@ -71,25 +72,25 @@ activations! {
 
     /// `x` where it is positive, else `alpha (exp(x) - 1)`.
     ELU {
-        /// The value at minus infinity, negated.
+        /// The magnitude of the limit at minus infinity.
         alpha: f64 = 1.0
     } |layer, x| x.elu(layer.alpha.into(), Scalar::Int(1), Scalar::Int(1));
 
     /// `x` where it is positive, else `alpha (exp(x / alpha) - 1)`.
     CELU {
-        /// The value at minus infinity, negated.
+        /// The magnitude of the limit at minus infinity.
         alpha: f64 = 1.0
     } |layer, x| x.celu(layer.alpha.into());
 
     /// `x` where its distance from zero is more than `lambd`, else 0.
     Hardshrink {
-        /// The half-width of what becomes zero.
+        /// The half-width of the interval that becomes zero.
         lambd: f64 = 0.5
     } |layer, x| x.hardshrink(layer.lambd.into());
 
     /// `x` moved towards zero by `lambd`, but not beyond.
     Softshrink {
-        /// How far.
+        /// The distance by which elements are moved.
         lambd: f64 = 0.5
     } |layer, x| x.softshrink(layer.lambd.into());
 
@@ -101,7 +102,7 @@ activations! {
 
     /// `log(1 + exp(beta x)) / beta`.
     Softplus {
-        /// The sharpness.
+        /// The steepness at zero.
         beta: f64 = 1.0,
         /// Above `threshold / beta` the function is `x`.
         threshold: f64 = 20.0
@@ -115,9 +116,9 @@ activations! {
 
     /// `x` held between two numbers.
     Hardtanh {
-        /// The lower one.
+        /// The lower limit.
         min: f64 = -1.0,
-        /// The upper one.
+        /// The upper limit.
         max: f64 = 1.0
     } |layer, x| x.hardtanh(layer.min.into(), layer.max.into());
 
@@ -148,14 +149,14 @@ pub struct PReLU {
 }
 
 impl PReLU {
-    /// So many slopes.
+    /// A layer with this number of slopes.
     ///
     /// # Errors
     /// `RuntimeError` for a negative number; out of memory.
     pub fn new(num_parameters: i64) -> Result<Self> {
         PReLU::with(num_parameters, 0.25, &TensorOptions::new())
     }
-    /// So many slopes of this value.
+    /// A layer with this number of slopes of this value.
     ///
     /// # Errors
     /// `RuntimeError` for a negative number; out of memory.

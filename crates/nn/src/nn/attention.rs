@@ -30,7 +30,7 @@ pub struct MultiheadAttentionOptions {
     pub bias: bool,
     /// Whether batches are `(N, L, E)` instead of `(L, N, E)`.
     pub batch_first: bool,
-    /// How the parameters are made.
+    /// Dtype and device of the parameters, and the generator that they are drawn from.
     pub tensors: TensorOptions,
 }
 
@@ -46,11 +46,11 @@ impl Default for MultiheadAttentionOptions {
 /// Query, key and value have one number of features; keys of other sizes, extra biases and zeros are not here.
 #[derive(Clone, Debug)]
 pub struct MultiheadAttention {
-    /// The three projections, `(3 E, E)`.
+    /// The query, key and value projections, `(3 E, E)`.
     pub in_proj_weight: Tensor,
-    /// Their biases.
+    /// The biases of these projections.
     pub in_proj_bias: Option<Tensor>,
-    /// The last projection.
+    /// The output projection.
     pub out_proj: Linear,
     num_heads: i64,
     dropout: f64,

@@ -20,11 +20,11 @@ use std::fmt;
 pub struct Sequential(Vec<Box<dyn Forward>>);
 
 impl Sequential {
-    /// The identity.
+    /// A sequence without layers, which is the identity.
     pub fn new() -> Self {
         Sequential::default()
     }
-    /// With another layer at the end.
+    /// Adds a layer at the end.
     #[allow(
         clippy::should_implement_trait,
         reason = "a layer is added to the end, not to a number"
@@ -33,11 +33,11 @@ impl Sequential {
         self.0.push(Box::new(layer));
         self
     }
-    /// How many layers there are.
+    /// The number of layers.
     pub fn len(&self) -> usize {
         self.0.len()
     }
-    /// Whether there is none.
+    /// Whether there are no layers.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -64,7 +64,7 @@ impl Forward for Sequential {
     }
 }
 
-/// Its input.
+/// A layer that returns its input.
 #[derive(Clone, Copy, Debug, Default, Module)]
 pub struct Identity;
 
@@ -74,12 +74,12 @@ impl Forward for Identity {
     }
 }
 
-/// Dimensions `start_dim` to `end_dim` as one; all but the first by default.
+/// Flattens the dimensions `start_dim` to `end_dim` to one; all but the first by default.
 #[derive(Clone, Copy, Debug, Module)]
 pub struct Flatten {
-    /// The first.
+    /// The first flattened dimension.
     pub start_dim: i64,
-    /// The last.
+    /// The last flattened dimension.
     pub end_dim: i64,
 }
 

@@ -4,16 +4,16 @@ use super::init;
 use crate::{Forward, Module};
 use pullback::{Error, Result, Tensor, TensorOptions};
 
-/// How much stands around an image. What it holds says [`PaddingMode`].
+/// The size of the padding around an image; [`PaddingMode`] selects its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Padding<const N: usize> {
-    /// So many elements at both sides of each dimension.
+    /// This number of elements at both sides of each dimension.
     Each([i64; N]),
-    /// As many as give the output the size of the input; needs a stride of one.
+    /// As many elements as give the output the size of the input; the stride must be one.
     Same,
 }
 
-/// What the padding of a convolution holds.
+/// The content of the padding of a convolution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PaddingMode {
     /// Zeros.
@@ -30,19 +30,19 @@ pub enum PaddingMode {
 /// Options of [`Conv`].
 #[derive(Clone, Debug)]
 pub struct ConvOptions<const N: usize> {
-    /// How far the kernel moves.
+    /// The stride of the kernel.
     pub stride: [i64; N],
-    /// How much stands around the image.
+    /// The size of the padding.
     pub padding: Padding<N>,
-    /// What stands there.
+    /// The content of the padding.
     pub padding_mode: PaddingMode,
-    /// The distance of the kernel's elements.
+    /// The distance between the elements of the kernel.
     pub dilation: [i64; N],
-    /// Into how many groups the channels are divided.
+    /// The number of groups that the channels are divided into.
     pub groups: i64,
     /// Whether there is a bias.
     pub bias: bool,
-    /// How the parameters are made.
+    /// Dtype and device of the parameters, and the generator that they are drawn from.
     pub tensors: TensorOptions,
 }
 
@@ -67,7 +67,7 @@ impl<const N: usize> Default for ConvOptions<N> {
 pub struct Conv<const N: usize> {
     /// The kernels.
     pub weight: Tensor,
-    /// What is added to each channel.
+    /// The bias of each output channel.
     pub bias: Option<Tensor>,
     #[module(skip)]
     options: ConvOptions<N>,
@@ -125,7 +125,7 @@ impl<const N: usize> Conv<N> {
 }
 
 impl<const N: usize> Conv<N> {
-    /// The image with what stands around it: sizes at both sides of each dimension, the last dimension first.
+    /// The padded image: sizes at both sides of each dimension, the last dimension first.
     fn padded(&self, x: &Tensor, mode: &str) -> Result<Tensor> {
         let mut sizes = Vec::new();
         for dim in (0..N).rev() {
@@ -179,19 +179,19 @@ pub(super) fn dimensions(n: usize) -> Error {
 /// Options of [`ConvTranspose`].
 #[derive(Clone, Debug)]
 pub struct ConvTransposeOptions<const N: usize> {
-    /// How far the kernel moves.
+    /// The stride of the kernel.
     pub stride: [i64; N],
-    /// What is cut off at each side.
+    /// The number of elements that are cut off at each side.
     pub padding: [i64; N],
-    /// What is added at the end of each dimension.
+    /// The number of elements that are added at the end of each dimension.
     pub output_padding: [i64; N],
-    /// The distance of the kernel's elements.
+    /// The distance between the elements of the kernel.
     pub dilation: [i64; N],
-    /// Into how many groups the channels are divided.
+    /// The number of groups that the channels are divided into.
     pub groups: i64,
     /// Whether there is a bias.
     pub bias: bool,
-    /// How the parameters are made.
+    /// Dtype and device of the parameters, and the generator that they are drawn from.
     pub tensors: TensorOptions,
 }
 
@@ -214,7 +214,7 @@ impl<const N: usize> Default for ConvTransposeOptions<N> {
 pub struct ConvTranspose<const N: usize> {
     /// The kernels.
     pub weight: Tensor,
-    /// What is added to each channel.
+    /// The bias of each output channel.
     pub bias: Option<Tensor>,
     #[module(skip)]
     options: ConvTransposeOptions<N>,

@@ -1,10 +1,10 @@
-//! Dropout: what is zero at random while a model is trained.
+//! Dropout: elements or channels that are set to zero at random while a model is trained.
 
 use crate::module::{Path, TensorKind};
 use crate::{Forward, Module};
 use pullback::{Error, Result, Tensor};
 
-/// A layer that drops, by what it drops.
+/// Declares the dropout layers by the functions that they call.
 macro_rules! dropouts {
     ($($(#[$text:meta])* $name:ident => $method:ident;)*) => {$(
         $(#[$text])*
@@ -38,7 +38,8 @@ macro_rules! dropouts {
 }
 
 dropouts! {
-    /// Each element is 0 with probability `p`, else divided by `1 - p`; in evaluation nothing changes.
+    /// Sets each element to 0 with probability `p`, else divides it by `1 - p`; in evaluation
+    /// nothing changes.
     Dropout => dropout;
     /// As [`Dropout`] for whole channels of `(N, C, ..)`.
     FeatureDropout => feature_dropout;
@@ -55,7 +56,7 @@ pub type Dropout2d = FeatureDropout;
 /// [`FeatureDropout`] of volumes.
 pub type Dropout3d = FeatureDropout;
 
-/// Refuses what is no probability.
+/// Refuses numbers that are no probabilities.
 pub(super) fn check(p: f64) -> Result<()> {
     if (0.0..=1.0).contains(&p) {
         return Ok(());

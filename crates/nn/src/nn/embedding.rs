@@ -7,18 +7,19 @@ use pullback::{Error, Result, Tensor, TensorOptions, no_grad};
 /// Options of [`Embedding`].
 #[derive(Clone, Debug, Default)]
 pub struct EmbeddingOptions {
-    /// The row that is zero at first and gets no gradient.
+    /// The row that is zero initially and gets no gradient.
     pub padding_idx: Option<i64>,
     /// Whether gradients are divided by how often a row was looked up.
     pub scale_grad_by_freq: bool,
-    /// How the parameters are made.
+    /// Dtype and device of the parameters, and the generator that they are drawn from.
     pub tensors: TensorOptions,
 }
 
-/// Rows of a table by their numbers: whole numbers `(..)` to `(.., embedding_dim)`. The table is normal at first.
+/// Rows of a table by their numbers: whole numbers `(..)` to `(.., embedding_dim)`. The table is
+/// initialised with standard normal numbers.
 #[derive(Clone, Debug, Module)]
 pub struct Embedding {
-    /// `(num_embeddings, embedding_dim)`.
+    /// The table, `(num_embeddings, embedding_dim)`.
     pub weight: Tensor,
     padding_idx: i64,
     scale_grad_by_freq: bool,

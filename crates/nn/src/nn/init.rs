@@ -1,10 +1,10 @@
-//! Initial values, written in place where nothing is recorded.
+//! Initialisation of parameters, in place and without recording.
 //!
 //! Each function draws what PyTorch's of the same name draws, in the same order, and computes its bounds in the same steps.
 
 use pullback::{Error, Generator, Result, Scalar, Tensor, no_grad};
 
-/// What follows a layer, which says how large its weights should be.
+/// The function after a layer, which determines how large the layer's weights should be.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Nonlinearity {
     /// Nothing, or a sigmoid: gain 1.
@@ -21,7 +21,7 @@ pub enum Nonlinearity {
 }
 
 impl Nonlinearity {
-    /// The factor.
+    /// The gain.
     pub fn gain(self) -> f64 {
         match self {
             Nonlinearity::Linear => 1.0,
@@ -33,7 +33,7 @@ impl Nonlinearity {
     }
 }
 
-/// Which side keeps its variance.
+/// The pass whose variance is preserved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fan {
     /// The forward pass.

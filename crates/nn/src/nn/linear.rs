@@ -9,7 +9,7 @@ use pullback::{Error, Result, Tensor, TensorOptions};
 pub struct LinearOptions {
     /// Whether there is a bias.
     pub bias: bool,
-    /// How the parameters are made.
+    /// Dtype and device of the parameters, and the generator that they are drawn from.
     pub tensors: TensorOptions,
 }
 
@@ -26,7 +26,7 @@ impl Default for LinearOptions {
 pub struct Linear {
     /// The matrix.
     pub weight: Tensor,
-    /// What is added.
+    /// The bias.
     pub bias: Option<Tensor>,
 }
 
@@ -60,9 +60,9 @@ impl Forward for Linear {
 /// `y_k = a^T weight_k b + bias_k`: `(.., in1)` and `(.., in2)` to `(.., out)`.
 #[derive(Clone, Debug, Module)]
 pub struct Bilinear {
-    /// `(out, in1, in2)`.
+    /// The weight, `(out, in1, in2)`.
     pub weight: Tensor,
-    /// What is added.
+    /// The bias.
     pub bias: Option<Tensor>,
 }
 
@@ -89,7 +89,7 @@ impl Bilinear {
         }
         Ok(Bilinear { weight, bias })
     }
-    /// The function of both.
+    /// The layer applied to both inputs.
     ///
     /// # Errors
     /// `RuntimeError` for sizes that do not fit.

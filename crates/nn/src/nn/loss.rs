@@ -1,11 +1,12 @@
-//! Losses: what is made small. Each is a struct with a default, and compares an input with a target.
+//! Losses, which training minimises. Each is a struct with a default, and compares an input with a
+//! target.
 
 use pullback::{Result, Tensor};
 
 /// How the losses of the elements become one number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reduction {
-    /// They do not.
+    /// Losses are not reduced.
     None,
     /// Their mean.
     #[default]
@@ -15,7 +16,7 @@ pub enum Reduction {
 }
 
 impl Reduction {
-    /// The number that stands for it in signatures.
+    /// The number of the reduction in signatures.
     fn code(self) -> i64 {
         match self {
             Reduction::None => 0,
@@ -25,7 +26,7 @@ impl Reduction {
     }
 }
 
-/// A class that is no class: `ignore_index` of those that ignore none.
+/// The `ignore_index` of losses that ignore no class.
 const NO_CLASS: i64 = -100;
 
 /// Losses: name, fields, function.
@@ -112,7 +113,7 @@ losses! {
     NLLLoss {
         /// A factor for each class.
         weight: Option<Tensor> = None,
-        /// Targets that do not count.
+        /// The class of targets that do not count.
         ignore_index: Option<i64> = None
     } |loss, x, y| x.nll_loss_nd(
         y,
@@ -137,7 +138,7 @@ losses! {
     CrossEntropyLoss {
         /// A factor for each class.
         weight: Option<Tensor> = None,
-        /// Targets that do not count.
+        /// The class of targets that do not count.
         ignore_index: Option<i64> = None,
         /// The share of the uniform distribution in the target.
         label_smoothing: f64 = 0.0
@@ -157,8 +158,8 @@ pub struct KLDivLoss {
     pub reduction: Reduction,
     /// Whether the target is given by its logarithm, too.
     pub log_target: bool,
-    /// Whether the sum is divided by the size of the first dimension, which is what the divergence of a batch is; `reduction`
-    /// is not looked at then.
+    /// Whether the sum is divided by the size of the first dimension, as the definition of the
+    /// divergence of a batch requires; `reduction` is ignored then.
     pub batch_mean: bool,
 }
 
@@ -178,7 +179,7 @@ impl KLDivLoss {
     }
 }
 
-/// Both with the shape that they have together.
+/// Both tensors, broadcast to their common shape.
 fn broadcast(x: &Tensor, y: &Tensor) -> Result<(Tensor, Tensor)> {
     if x.shape() == y.shape() {
         return Ok((x.clone(), y.clone()));

@@ -6,13 +6,13 @@ use pullback::{Error, Result, Tensor, TensorOptions};
 /// Options of [`LayerNorm`].
 #[derive(Clone, Debug)]
 pub struct LayerNormOptions {
-    /// What is added to the variance.
+    /// The number that is added to the variance.
     pub eps: f64,
     /// Whether there is a weight (and a bias).
     pub elementwise_affine: bool,
     /// Whether there is a bias beside the weight.
     pub bias: bool,
-    /// How the parameters are made.
+    /// Dtype and device of the parameters, and the generator that they are drawn from.
     pub tensors: TensorOptions,
 }
 
@@ -26,9 +26,9 @@ impl Default for LayerNormOptions {
 /// `(x - mean) / sqrt(var + eps) weight + bias` over the last dimensions (Ba, Kiros and Hinton 2016).
 #[derive(Clone, Debug, Module)]
 pub struct LayerNorm {
-    /// Ones at first.
+    /// The weight, initially ones.
     pub weight: Option<Tensor>,
-    /// Zeros at first.
+    /// The bias, initially zeros.
     pub bias: Option<Tensor>,
     normalized_shape: Vec<i64>,
     eps: f64,
@@ -72,11 +72,11 @@ impl Forward for LayerNorm {
 /// Options of [`RMSNorm`].
 #[derive(Clone, Debug)]
 pub struct RMSNormOptions {
-    /// What is added to the mean square; the smallest number of the dtype above one, less one, where it is `None`.
+    /// The number that is added to the mean square; if `None`, the machine epsilon of the dtype.
     pub eps: Option<f64>,
     /// Whether there is a weight.
     pub elementwise_affine: bool,
-    /// How the parameters are made.
+    /// Dtype and device of the parameters, and the generator that they are drawn from.
     pub tensors: TensorOptions,
 }
 
@@ -89,7 +89,7 @@ impl Default for RMSNormOptions {
 /// `x / sqrt(mean(x^2) + eps) weight` over the last dimensions (Zhang and Sennrich 2019).
 #[derive(Clone, Debug, Module)]
 pub struct RMSNorm {
-    /// Ones at first.
+    /// The weight, initially ones.
     pub weight: Option<Tensor>,
     normalized_shape: Vec<i64>,
     eps: Option<f64>,
@@ -124,11 +124,11 @@ impl Forward for RMSNorm {
 /// Options of [`GroupNorm`].
 #[derive(Clone, Debug)]
 pub struct GroupNormOptions {
-    /// What is added to the variance.
+    /// The number that is added to the variance.
     pub eps: f64,
     /// Whether there are a weight and a bias.
     pub affine: bool,
-    /// How the parameters are made.
+    /// Dtype and device of the parameters, and the generator that they are drawn from.
     pub tensors: TensorOptions,
 }
 
@@ -141,16 +141,16 @@ impl Default for GroupNormOptions {
 /// [`LayerNorm`] over groups of the channels of `(N, C, ..)`, with a weight and a bias for each channel (Wu and He 2018).
 #[derive(Clone, Debug, Module)]
 pub struct GroupNorm {
-    /// Ones at first.
+    /// The weight, initially ones.
     pub weight: Option<Tensor>,
-    /// Zeros at first.
+    /// The bias, initially zeros.
     pub bias: Option<Tensor>,
     num_groups: i64,
     eps: f64,
 }
 
 impl GroupNorm {
-    /// A layer for so many groups of so many channels in all.
+    /// A layer for this number of groups of this number of channels in all.
     ///
     /// # Errors
     /// `ValueError` if they cannot be divided; out of memory.

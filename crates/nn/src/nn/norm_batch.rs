@@ -7,15 +7,15 @@ use pullback::{DType, Error, Result, Tensor, TensorOptions, no_grad};
 /// Options of [`BatchNorm`].
 #[derive(Clone, Debug)]
 pub struct BatchNormOptions {
-    /// What is added to the variance.
+    /// The number that is added to the variance.
     pub eps: f64,
-    /// The share of a new batch in the running statistics; `None`: all batches count the same.
+    /// The share of a new batch in the running statistics; if `None`, all batches count equally.
     pub momentum: Option<f64>,
     /// Whether there are a weight and a bias.
     pub affine: bool,
     /// Whether running statistics are kept; without them evaluation normalises over its own batch.
     pub track_running_stats: bool,
-    /// How the parameters are made.
+    /// Dtype and device of the parameters, and the generator that they are drawn from.
     pub tensors: TensorOptions,
 }
 
@@ -42,13 +42,14 @@ struct RunningStatistics {
     num_batches_tracked: Tensor,
 }
 
-/// `(x - mean) / sqrt(var + eps) weight + bias`, with mean and variance of each channel over the batch and the `N` dimensions
-/// behind the channels (Ioffe and Szegedy 2015). `N` is what PyTorch's name says: 1 takes `(B, C)` and `(B, C, L)`.
+/// `(x - mean) / sqrt(var + eps) weight + bias`, with mean and variance of each channel over the
+/// batch and the `N` dimensions behind the channels (Ioffe and Szegedy 2015). `N` is the number in
+/// PyTorch's name: 1 takes `(B, C)` and `(B, C, L)`.
 #[derive(Clone, Debug)]
 pub struct BatchNorm<const N: usize> {
-    /// Ones at first.
+    /// The weight, initially ones.
     pub weight: Option<Tensor>,
-    /// Zeros at first.
+    /// The bias, initially zeros.
     pub bias: Option<Tensor>,
     statistics: Option<RunningStatistics>,
     eps: f64,
@@ -64,7 +65,7 @@ pub type BatchNorm2d = BatchNorm<2>;
 pub type BatchNorm3d = BatchNorm<3>;
 
 impl<const N: usize> BatchNorm<N> {
-    /// A layer for so many channels.
+    /// A layer for this number of channels.
     ///
     /// # Errors
     /// `RuntimeError` for negative sizes; out of memory.
@@ -104,7 +105,7 @@ impl<const N: usize> BatchNorm<N> {
         Err(Error::value(format!("expected {text} input (got {}D input)", x.ndim())))
     }
 
-    /// Counts the batch, and gives the share that it has.
+    /// Counts the batch, and returns its share in the running statistics.
     fn counted(&self) -> Result<f64> {
         let Some(statistics) = self.statistics.as_ref().filter(|_| self.training) else {
             return Ok(self.momentum.unwrap_or(0.0));

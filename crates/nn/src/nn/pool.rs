@@ -7,15 +7,15 @@ use pullback::{Result, Tensor};
 /// Options of [`MaxPool`] and [`AvgPool`].
 #[derive(Clone, Copy, Debug)]
 pub struct PoolOptions<const N: usize> {
-    /// How far the window moves; by its own size where it is `None`.
+    /// The stride of the window; its own size if `None`.
     pub stride: Option<[i64; N]>,
-    /// What stands at both sides.
+    /// The size of the padding at both sides.
     pub padding: [i64; N],
-    /// The distance of the window's elements ([`MaxPool`] alone).
+    /// The distance between the elements of the window ([`MaxPool`] only).
     pub dilation: [i64; N],
-    /// Whether windows that reach over the end count.
+    /// Whether windows that extend beyond the end count.
     pub ceil_mode: bool,
-    /// Whether zeros at the sides count ([`AvgPool`] alone).
+    /// Whether the zeros of the padding count ([`AvgPool`] only).
     pub count_include_pad: bool,
 }
 

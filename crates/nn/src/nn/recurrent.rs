@@ -11,7 +11,7 @@ use pullback::{Error, Result, Tensor, TensorOptions};
 /// Options of the recurrent layers.
 #[derive(Clone, Debug)]
 pub struct RecurrentOptions {
-    /// How many layers are stacked.
+    /// The number of stacked layers.
     pub num_layers: i64,
     /// Whether there are biases.
     pub bias: bool,
@@ -23,7 +23,7 @@ pub struct RecurrentOptions {
     pub bidirectional: bool,
     /// The size to which the outputs of LSTM are projected, less than that of the cells; 0 for no projection.
     pub proj_size: i64,
-    /// How the parameters are made.
+    /// Dtype and device of the parameters, and the generator that they are drawn from.
     pub tensors: TensorOptions,
 }
 
@@ -45,13 +45,13 @@ impl RecurrentOptions {
     fn directions(&self) -> i64 {
         1 + i64::from(self.bidirectional)
     }
-    /// The size of what a layer of cells of this size shows.
+    /// The size of the output of a layer of cells of this size.
     fn shown_size(&self, hidden_size: i64) -> i64 {
         if self.proj_size > 0 { self.proj_size } else { hidden_size }
     }
 }
 
-/// What a layer computes in a step.
+/// The function that a layer computes in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cell {
     /// `tanh(W x + U h)`.
@@ -74,7 +74,7 @@ impl Cell {
     }
 }
 
-/// The parameters of stacked layers, and how they run. [`RNN`], [`LSTM`] and [`GRU`] are made of it.
+/// The parameters of stacked layers, and how they run. [`RNN`], [`LSTM`] and [`GRU`] consist of it.
 #[derive(Clone, Debug)]
 pub struct Recurrent {
     cell: Cell,
@@ -133,7 +133,7 @@ impl Recurrent {
         Ok(Recurrent { cell, parameters, input_size, hidden_size, options, training: true })
     }
 
-    /// Checks an input, and gives the size of its batch.
+    /// Checks an input, and returns the size of its batch.
     fn batch_of(&self, input: RecurrentInput<'_>) -> Result<i64> {
         let (rank, batch) = match input {
             RecurrentInput::Padded(x) => (3, x.shape().get(usize::from(!self.options.batch_first))),
@@ -154,7 +154,7 @@ impl Recurrent {
         Ok(batch)
     }
 
-    /// The states to begin with: those that are given, or zeros.
+    /// The initial states: the given ones, or zeros.
     fn first_states(
         &self,
         input: RecurrentInput<'_>,
@@ -181,7 +181,7 @@ impl Recurrent {
         Ok(states)
     }
 
-    /// The outputs and the last states, from first ones: `h`, or `h` and `c` of LSTM.
+    /// The outputs and the last states for these initial states: `h`, or `h` and `c` for an LSTM.
     fn run(
         &self,
         input: RecurrentInput<'_>,
@@ -225,7 +225,7 @@ impl Recurrent {
     }
 }
 
-/// What recurrent layers run over.
+/// The input of recurrent layers.
 #[derive(Clone, Copy)]
 enum RecurrentInput<'a> {
     /// `(T, N, F)`, or `(N, T, F)` with `batch_first`.

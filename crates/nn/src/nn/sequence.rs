@@ -23,7 +23,7 @@ fn length_of(sequence: &Tensor) -> Result<i64> {
     length.ok_or_else(|| Error::runtime("a sequence has one dimension at least"))
 }
 
-/// The rows with `count` more of `value` behind them.
+/// The rows, followed by `count` rows of `value`.
 fn extended(rows: &Tensor, count: i64, value: f64) -> Result<Tensor> {
     if count == 0 {
         return Ok(rows.clone());
@@ -54,9 +54,10 @@ fn extended(rows: &Tensor, count: i64, value: f64) -> Result<Tensor> {
 pub struct PackedSequence {
     data: Tensor,
     batch_sizes: Vec<i64>,
-    /// Where each sequence of the sorted batch came from; `None` if the batch came sorted.
+    /// The position in the batch of each sequence of the sorted batch; `None` if the batch was
+    /// sorted.
     sorted: Option<Tensor>,
-    /// Where each sequence of the batch is in the sorted one.
+    /// The position in the sorted batch of each sequence of the batch.
     unsorted: Option<Tensor>,
 }
 
@@ -122,15 +123,15 @@ impl PackedSequence {
         Ok((padded.index_select(i64::from(!batch_first), places)?, lengths))
     }
 
-    /// The rows, of one step behind the other.
+    /// The rows, step after step.
     pub fn data(&self) -> &Tensor {
         &self.data
     }
-    /// How many sequences have each step.
+    /// The number of sequences that have each step.
     pub fn batch_sizes(&self) -> &[i64] {
         &self.batch_sizes
     }
-    /// Other rows of the same sequences.
+    /// The same sequences with other rows.
     pub(super) fn with_data(&self, data: Tensor) -> PackedSequence {
         PackedSequence { data, ..self.clone() }
     }

@@ -33,9 +33,9 @@ pub struct TransformerLayerOptions {
     pub dim_feedforward: i64,
     /// The probability of dropping.
     pub dropout: f64,
-    /// What is between the linear maps.
+    /// The function between the linear maps.
     pub activation: Activation,
-    /// What is added to variances.
+    /// The number that is added to variances.
     pub layer_norm_eps: f64,
     /// Whether batches are `(N, S, E)` instead of `(S, N, E)`.
     pub batch_first: bool,
@@ -43,7 +43,7 @@ pub struct TransformerLayerOptions {
     pub norm_first: bool,
     /// Whether linear maps and norms have biases.
     pub bias: bool,
-    /// How the parameters are made.
+    /// Dtype and device of the parameters, and the generator that they are drawn from.
     pub tensors: TensorOptions,
 }
 
@@ -62,7 +62,7 @@ impl Default for TransformerLayerOptions {
     }
 }
 
-/// What the layers are made of, with the options that it has.
+/// The parts of the layers, as far as the options require them.
 struct LayerParts {
     d_model: i64,
     nhead: i64,
@@ -92,7 +92,8 @@ impl LayerParts {
     }
 }
 
-/// Attention of a sequence to itself, then a network of two linear maps, each with a norm and a way around it.
+/// Attention of a sequence to itself, then a network of two linear maps, each with a norm and a
+/// residual connection.
 #[derive(Clone, Debug, Module)]
 pub struct TransformerEncoderLayer {
     self_attn: MultiheadAttention,
@@ -206,22 +207,23 @@ impl Forward for TransformerEncoder {
     }
 }
 
-/// A part of a layer, which has a way around it.
+/// A part of a layer with a residual connection.
 type Sublayer<'a> = &'a dyn Fn(&Tensor) -> Result<Tensor>;
 
-/// What positions of a decoder may attend to, see [`MultiheadAttention::forward`].
+/// The masks of the attention of a decoder, see [`MultiheadAttention::forward`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DecoderMasks<'a> {
-    /// Of the target to itself; it broadcasts to `(N, H, T, T)`.
+    /// The mask of the target's attention to itself; it broadcasts to `(N, H, T, T)`.
     pub target: Option<&'a Tensor>,
-    /// Of the target to the memory; it broadcasts to `(N, H, T, S)`.
+    /// The mask of the target's attention to the memory; it broadcasts to `(N, H, T, S)`.
     pub memory: Option<&'a Tensor>,
-    /// Whether position `i` of the target sees `j <= i` of the target alone, in the place of a mask.
+    /// Whether position `i` of the target attends only to positions `j <= i` of the target, in
+    /// place of a mask.
     pub causal: bool,
 }
 
-/// Attention of a sequence to itself and to a memory, which an encoder gave, then a network of two linear maps, each with a norm
-/// and a way around it.
+/// Attention of a sequence to itself and to a memory, the output of an encoder, then a network of
+/// two linear maps, each with a norm and a residual connection.
 #[derive(Clone, Debug, Module)]
 pub struct TransformerDecoderLayer {
     self_attn: MultiheadAttention,

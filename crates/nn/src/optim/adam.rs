@@ -9,10 +9,10 @@ use pullback::{Error, Result, Tensor};
 
 /// Adam: `p <- p - lr m_hat / (sqrt(v_hat) + eps)`, see [`AdamOptions`].
 pub type Adam = Optimizer<AdamOptions>;
-/// Adam with a decay of its own, see [`AdamWOptions`].
+/// Adam with decoupled weight decay, see [`AdamWOptions`].
 pub type AdamW = Optimizer<AdamWOptions>;
 
-/// What [`Adam`] and [`AdamW`] keep of a parameter.
+/// The state of a parameter in [`Adam`] and [`AdamW`].
 #[derive(Clone, Debug)]
 pub struct AdamState {
     step: Tensor,
@@ -49,7 +49,7 @@ type AdamKernel = fn(
     bool,
 ) -> Result<()>;
 
-/// Options and rule of one of both: they differ by the default decay and by the op.
+/// Options and rule of [`Adam`] and [`AdamW`], which differ by the default decay and by the op.
 macro_rules! adam {
     ($(#[$text:meta])* $name:ident, $decay:expr, $op:path) => {
         $(#[$text])*
@@ -57,15 +57,15 @@ macro_rules! adam {
         pub struct $name {
             /// The learning rate.
             pub lr: f64,
-            /// How slowly the moments of the gradient change.
+            /// The decay rates of the moments of the gradient.
             pub betas: (f64, f64),
-            /// What is added to the root.
+            /// The number that is added to the root.
             pub eps: f64,
-            /// The decay of parameters.
+            /// The weight decay.
             pub weight_decay: f64,
             /// Whether `v` never falls (Reddi, Kale and Kumar 2018).
             pub amsgrad: bool,
-            /// Whether the objective is made large.
+            /// Whether the objective is maximised.
             pub maximize: bool,
         }
 
@@ -118,7 +118,7 @@ macro_rules! adam {
                 let most = states.iter().filter_map(|state| state.max_exp_avg_sq.clone());
                 let most: Vec<Tensor> = most.filter(|_| self.amsgrad).collect();
                 let steps = column(&states, |state| &state.step);
-                // The op reads the counts, which its caller brings up to date.
+                // The op reads the counts, which its caller updates.
                 let one = Tensor::wrapped(1.0)?;
                 steps.iter().try_for_each(|step| step.add_(&one).map(drop))?;
                 let op: AdamKernel = $op;

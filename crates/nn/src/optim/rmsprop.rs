@@ -16,17 +16,17 @@ pub type RMSprop = Optimizer<RMSpropOptions>;
 pub struct RMSpropOptions {
     /// The learning rate.
     pub lr: f64,
-    /// How slowly the mean square changes.
+    /// The decay rate of the mean square.
     pub alpha: f64,
-    /// What is added to the root.
+    /// The number that is added to the root.
     pub eps: f64,
     /// The penalty on squares of parameters.
     pub weight_decay: f64,
-    /// The share of the buffer that stays.
+    /// The share of the buffer that is kept.
     pub momentum: f64,
-    /// Whether the variance stands for the mean square (Graves 2013).
+    /// Whether the variance takes the place of the mean square (Graves 2013).
     pub centered: bool,
-    /// Whether the objective is made large.
+    /// Whether the objective is maximised.
     pub maximize: bool,
 }
 
@@ -44,7 +44,7 @@ impl Default for RMSpropOptions {
     }
 }
 
-/// What [`RMSprop`] keeps of a parameter.
+/// The state of a parameter in [`RMSprop`].
 #[derive(Clone, Debug)]
 pub struct RMSpropState {
     step: Tensor,

@@ -1,16 +1,16 @@
-//! What all optimisers share: groups of parameters, and what is kept of each.
+//! The common part of all optimisers: groups of parameters, and their states.
 
 use crate::Module;
 use pullback::io::FileValue;
 use pullback::{Error, Result, Tensor, no_grad};
 use std::collections::HashSet;
 
-/// How an optimiser moves parameters; the options of a group are one.
+/// The update rule of an optimiser; an instance is the options of a group.
 pub trait UpdateRule: Clone + std::fmt::Debug {
-    /// What is kept of a parameter from step to step.
+    /// The state of a parameter, which is kept from step to step.
     type State: Clone + std::fmt::Debug;
 
-    /// Refuses options that make no sense.
+    /// Refuses invalid options.
     ///
     /// # Errors
     /// `ValueError` that names the option.

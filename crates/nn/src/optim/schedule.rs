@@ -9,7 +9,7 @@ use std::f64::consts::PI;
 
 /// A learning rate as a function of the step.
 pub trait Schedule {
-    /// The rate after so many steps of the scheduler, from the rate at first.
+    /// The rate after this number of steps of the scheduler, from the initial rate.
     fn rate(&self, step: usize, initial: f64) -> f64;
 }
 
@@ -44,12 +44,12 @@ impl<S: Schedule> Scheduler<S> {
         scheduler.set(optimizer);
         scheduler
     }
-    /// Goes on by a step.
+    /// Advances by one step.
     pub fn step<R: UpdateRule>(&mut self, optimizer: &mut Optimizer<R>) {
         self.step += 1;
         self.set(optimizer);
     }
-    /// Goes to a step, as after reading a checkpoint.
+    /// Moves to a step, for example after reading a checkpoint.
     pub fn set_step<R: UpdateRule>(&mut self, optimizer: &mut Optimizer<R>, step: usize) {
         self.step = step;
         self.set(optimizer);
@@ -61,10 +61,10 @@ impl<S: Schedule> Scheduler<S> {
     }
 }
 
-/// Times `gamma` every `step_size` steps.
+/// Multiplies the rate by `gamma` every `step_size` steps.
 #[derive(Clone, Copy, Debug)]
 pub struct StepLR {
-    /// How many steps the rate stays.
+    /// The number of steps for which the rate stays.
     pub step_size: usize,
     /// The factor.
     pub gamma: f64,
@@ -76,7 +76,7 @@ impl Schedule for StepLR {
     }
 }
 
-/// Times `gamma` at each of some steps.
+/// Multiplies the rate by `gamma` at each of some steps.
 #[derive(Clone, Debug)]
 pub struct MultiStepLR {
     /// The steps; one named twice counts twice.
@@ -92,7 +92,7 @@ impl Schedule for MultiStepLR {
     }
 }
 
-/// Times `gamma` at every step.
+/// Multiplies the rate by `gamma` at every step.
 #[derive(Clone, Copy, Debug)]
 pub struct ExponentialLR {
     /// The factor.
@@ -105,14 +105,14 @@ impl Schedule for ExponentialLR {
     }
 }
 
-/// Along a line from one share of the rate to another, in so many steps: a warm-up by default.
+/// Moves the rate along a line from one share of it to another: by default a warm-up.
 #[derive(Clone, Copy, Debug)]
 pub struct LinearLR {
-    /// The share at first.
+    /// The initial share.
     pub start_factor: f64,
-    /// The share at the end.
+    /// The final share.
     pub end_factor: f64,
-    /// How many steps that takes.
+    /// The number of steps of the line.
     pub total_iters: usize,
 }
 
@@ -129,7 +129,8 @@ impl Schedule for LinearLR {
     }
 }
 
-/// Along half a cosine down to `eta_min` in `t_max` steps, and up again (Loshchilov and Hutter 2017).
+/// Moves the rate along half a cosine down to `eta_min` in `t_max` steps, and up again (Loshchilov
+/// and Hutter 2017).
 #[derive(Clone, Copy, Debug)]
 pub struct CosineAnnealingLR {
     /// Half a period.
@@ -145,18 +146,19 @@ impl Schedule for CosineAnnealingLR {
     }
 }
 
-/// Up to a rate and down to almost nothing, along cosines (Smith 2018). The rate at first is not looked at.
+/// Moves the rate up to a maximum and down to almost nothing, along cosines (Smith 2018). The
+/// initial rate is ignored.
 #[derive(Clone, Copy, Debug)]
 pub struct OneCycleLR {
     /// The highest rate.
     pub max_lr: f64,
-    /// How many steps there are in all.
+    /// The total number of steps.
     pub total_steps: usize,
-    /// The share of them on the way up.
+    /// The share of the steps on the way up.
     pub pct_start: f64,
-    /// The highest rate over the first one.
+    /// The ratio of the highest rate to the first one.
     pub div_factor: f64,
-    /// The first rate over the last one.
+    /// The ratio of the first rate to the last one.
     pub final_div_factor: f64,
 }
 
@@ -187,7 +189,7 @@ impl Schedule for OneCycleLR {
     }
 }
 
-/// A factor by a function of the step.
+/// Multiplies the rate by a function of the step.
 #[derive(Clone, Copy, Debug)]
 pub struct LambdaLR<F>(pub F);
 
@@ -207,7 +209,8 @@ pub struct ReduceLROnPlateau {
 }
 
 impl ReduceLROnPlateau {
-    /// Rates times `factor` after more than `patience` losses in a row that are not lower than the best by a ten-thousandth.
+    /// Multiplies the rates by `factor` after more than `patience` losses in a row that are not
+    /// lower than the best by a ten-thousandth.
     ///
     /// # Errors
     /// `ValueError` if the factor does not lower anything.
@@ -217,7 +220,7 @@ impl ReduceLROnPlateau {
         }
         Ok(ReduceLROnPlateau { factor, patience, best: f64::INFINITY, bad: 0 })
     }
-    /// Takes notice of a loss.
+    /// Observes a loss, and lowers the rates if they are due.
     pub fn step<R: UpdateRule>(&mut self, optimizer: &mut Optimizer<R>, loss: f64) {
         const THRESHOLD: f64 = 1e-4;
         if loss < self.best * (1.0 - THRESHOLD) || self.best.is_infinite() && loss.is_finite() {

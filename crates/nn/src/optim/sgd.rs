@@ -16,15 +16,15 @@ pub type SGD = Optimizer<SGDOptions>;
 pub struct SGDOptions {
     /// The learning rate.
     pub lr: f64,
-    /// The share of the buffer that stays.
+    /// The share of the buffer that is kept.
     pub momentum: f64,
     /// The share of the gradient that does not enter the buffer.
     pub dampening: f64,
     /// The penalty on squares of parameters.
     pub weight_decay: f64,
-    /// Whether the step looks ahead (Sutskever and others 2013).
+    /// Whether the step uses Nesterov's momentum (Sutskever and others 2013).
     pub nesterov: bool,
-    /// Whether the objective is made large.
+    /// Whether the objective is maximised.
     pub maximize: bool,
 }
 
@@ -41,7 +41,7 @@ impl Default for SGDOptions {
     }
 }
 
-/// What [`SGD`] keeps of a parameter.
+/// The state of a parameter in [`SGD`].
 #[derive(Clone, Debug)]
 pub struct SGDState {
     momentum_buffer: Option<Tensor>,
@@ -99,7 +99,8 @@ impl UpdateRule for SGDOptions {
         if self.momentum == 0.0 {
             return self.call([params, grads, &[]], false);
         }
-        // A parameter that gets its first gradient late starts its buffer while others decay theirs.
+        // A parameter that gets its first gradient late starts its buffer while those of others
+        // decay.
         let is_new: Vec<bool> = states.iter().map(Option::is_none).collect();
         for first in [true, false] {
             let places: Vec<usize> = (0..params.len()).filter(|&at| is_new[at] == first).collect();

@@ -17,8 +17,8 @@ pub struct BackwardOptions {
     pub allow_unused: bool,
 }
 
-/// The gradient that starts at `output`: the given one, checked, or ones for a single element; `None` if
-/// there is none and `output` does not require grad.
+/// The gradient that starts at `output`: the given one, checked, or ones for a single element;
+/// `None` if none is given and `output` does not require grad.
 ///
 /// # Errors
 /// `RuntimeError` if there is none and `output` is no single real number; as [`check_start`].
@@ -31,11 +31,11 @@ pub fn start(output: &Tensor, grad: Option<&Tensor>, index: usize) -> Result<Opt
         return Ok(None);
     }
     let one = implicit_start(output.shape(), output.dtype(), Device::Cpu)?;
-    // A tensor with `__torch_dispatch__` computes its own ones.
+    // A tensor with `__torch_dispatch__` computes its own ones by its class.
     Ok(Some(if output.needs_layers() { arithmetic::ones_like(output)? } else { one }))
 }
 
-/// One, as the gradient of an output of this shape and dtype on this device.
+/// A tensor of one, as the gradient of an output of this shape and dtype on this device.
 ///
 /// # Errors
 /// `RuntimeError` unless that is one real number.
@@ -165,7 +165,7 @@ pub fn grad(
     grad_of_edges(edges, starts, &targets, options)
 }
 
-/// As [`grad`], between edges of the graph.
+/// Computes gradients as [`grad`] does, between edges of the graph.
 ///
 /// # Errors
 /// As [`grad`].

@@ -1,4 +1,4 @@
-//! The few ops that the engine itself needs. The only file outside `ops` that names one.
+//! The few ops that the engine itself needs. This is the only file outside `ops` that names ops.
 
 use super::thread::level::{self, keys_of_word};
 use super::thread::mode;

@@ -1,9 +1,10 @@
-//! Batched tensors: what `vmap` makes functions of single examples work on whole batches with.
+//! Batched tensors, by which `vmap` makes functions of single examples compute whole batches.
 //!
-//! Within a level ([`enter`]) a batched tensor ([`add_dim`]) shows sizes without the batch dimension, and keeps the tensor
-//! that has it, its physical tensor, with the batch dimension in front. Ops on it are recorded as they are seen, without the
-//! batch, and below that `layer` has the op's batching rule compute it for the whole batch at once. So gradients need no rules of their own, tangents neither, and levels nest: a physical tensor may be
-//! batched at another level.
+//! Within a level ([`enter`]) a batched tensor ([`add_dim`]) shows sizes without the batch
+//! dimension, and keeps the tensor that has it, its physical tensor, with the batch dimension in
+//! front. Ops on it are recorded as they are seen, without the batch, and below that `layer` has
+//! the op's batching rule compute it for the whole batch at once. So neither gradients nor tangents
+//! need rules of their own, and levels nest: a physical tensor may be batched at another level.
 //!
 //! A gradient that leaves a level is summed over its batch: where a batched tensor meets one that is not, the edge to the
 //! latter goes through a node that sums unless the level is still open (then one gradient for each example is asked

@@ -1,11 +1,13 @@
 //! Calling an op: the entry points, and the layer that records.
 //!
-//! `call` runs the functional form, `call_inplace` the form that writes into its first argument, `call_out` the form with
-//! `out=`. Each joins the keys of the call's tensors and of the thread. Without any, the kernel runs at once; with some, the
-//! call passes the layers of these keys (`crate::layers`), of which `layer` is one. Both ways do around the kernel what is the
-//! same for every op: views are linked to their base, versions are bumped, and if an input requires grad the op is recorded.
-//! Invariant: when a call fails, no tensor has changed its shape, its history or its version. (A call that is interrupted
-//! leaves what it writes in place partly written, and the write counted.)
+//! `call` runs the functional form, `call_inplace` the form that writes into its first argument,
+//! `call_out` the form with `out=`. Each joins the keys of the call's tensors and of the thread.
+//! Without any, the kernel runs at once; with some, the call passes the layers of these keys
+//! (`crate::layers`), of which `layer` is one. Both ways do around the kernel what every op has in
+//! common: views are linked to their base, versions are bumped, and if an input requires grad the
+//! op is recorded. Invariant: when a call fails, no tensor has changed its shape, its history or
+//! its version. (A call that is interrupted leaves what it writes in place partly written, and the
+//! write counted.)
 
 use super::arithmetic;
 use super::graph::creation;
@@ -116,8 +118,8 @@ fn call_through_layers(
     Call::new(def, form, args, keys | Key::Autograd, caller).next()
 }
 
-/// The layer that records: it decomposes composites, records other ops, and does around the layers below what is the same for
-/// every op. Where recording is excluded, composites are decomposed even so.
+/// The layer that records: it decomposes composites, records other ops, and does around the layers
+/// below what every op has in common. Composites are decomposed also where recording is excluded.
 pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
     let Call { def, args, .. } = *call;
     match call.form {
@@ -216,7 +218,7 @@ fn call_hooked(
     })
 }
 
-/// Runs an op and does with its outputs what is the same for every op.
+/// Runs an op and does with its outputs what every op has in common.
 #[inline(always)]
 fn run_and_record(
     def: &'static OpDef,
@@ -350,7 +352,7 @@ fn rehearse(def: &'static OpDef, args: &[Arg<'_>], keys: KeySet) -> Result<()> {
         .map(drop)
 }
 
-/// Runs that form on dense tensors in main memory that no layer concerns.
+/// Runs the in-place form on dense tensors in main memory that no layer concerns.
 #[inline]
 fn write_plain(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
     // Where nothing is recorded, a number stays one: the short way makes no tensor of it.
@@ -372,7 +374,7 @@ fn write_plain(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
     })
 }
 
-/// Runs that form around the layers further in.
+/// Runs the in-place form around the layers further in.
 fn write_through_layers(call: &Call<'_>) -> Result<Tensor> {
     with_tensors(call.def, call.args, |args| {
         let call = call.with_args(args);
@@ -380,7 +382,7 @@ fn write_through_layers(call: &Call<'_>) -> Result<Tensor> {
     })
 }
 
-/// Writes by `write` into the first argument and does around it what is the same for every op.
+/// Writes by `write` into the first argument and does around that what every op has in common.
 #[inline(always)]
 fn write_and_record(
     def: &'static OpDef,
@@ -392,7 +394,7 @@ fn write_and_record(
     if let Kernel::Composite(compose) = def.kernels.cpu {
         return write_composite(def, args, compose);
     }
-    // What cannot have a gradient passes none on to what is written into it.
+    // A target whose dtype cannot have a gradient passes none on to what is written into it.
     let needs =
         needed(def, args).map(|n| if target.dtype().is_differentiable() { n } else { 0 })?;
     let is_constant = def.is(Traits::NOT_DIFFERENTIABLE) && is_recorded_constant(def, target);
@@ -430,7 +432,8 @@ fn write_and_record(
     Ok(target.clone())
 }
 
-/// Whether a write of an op without derivative counts as one: the others change leaves as if nothing were recorded.
+/// Whether a write of an op without derivative is recorded: other writes change leaves as if
+/// nothing were recorded.
 #[cold]
 fn is_recorded_constant(def: &OpDef, target: &Tensor) -> bool {
     !(def.is(Traits::WRITES_LEAVES) && shows_leaf(target))
@@ -443,11 +446,11 @@ fn write_composite(
     compose: fn(&[Arg<'_>]) -> Result<Outputs>,
 ) -> Result<Tensor> {
     if def.is(Traits::INPLACE_ONLY) {
-        // It changes its first argument itself.
+        // The op changes its first argument itself.
         return Ok(compose(args)?.one());
     }
     let target = receiver(args);
-    // What it is made of may save the target, which is overwritten afterwards.
+    // The ops that it consists of may save the target, which is overwritten afterwards.
     let old = if needed(def, args)? == 0 { None } else { Some(old_value(target)?) };
     let result = match &old {
         None => compose(args)?,
@@ -463,7 +466,8 @@ fn write_composite(
     arithmetic::copy_in_place(target, &result).map(|()| target.clone())
 }
 
-/// Says that `target` was written to; inside of an op that another layer computes, the op itself says so afterwards.
+/// Counts a write to `target`; inside of an op that another layer computes, the op itself counts it
+/// afterwards.
 #[inline(always)]
 fn count_write(target: &Tensor, writer: Writer) {
     if !mode::is_tracking_excluded() {
@@ -471,13 +475,13 @@ fn count_write(target: &Tensor, writer: Writer) {
     }
 }
 
-/// Counts the write of an op that is interrupted in the middle: what it was to write to may be written in part.
+/// Counts the write of an op that is interrupted in the middle: its target may be written in part.
 struct InterruptedWrite<'a> {
     targets: &'a [&'a Tensor],
     writer: Writer,
 }
 impl InterruptedWrite<'_> {
-    /// The op has come to its end.
+    /// Called when the op has completed.
     #[inline(always)]
     fn forget(self) {
         std::mem::forget(self);
@@ -510,7 +514,7 @@ fn old_value(target: &Tensor) -> Result<Tensor> {
     Ok(copy)
 }
 
-/// Runs the form with `out=`: the outputs are resized if they must be, then written.
+/// Runs the form with `out=`: the outputs are resized if necessary, then written.
 #[track_caller]
 pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Result<()> {
     let caller = Location::caller();
@@ -529,7 +533,7 @@ pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Resu
     Call::new(def, form, args, keys | Key::Autograd, caller).next().map(drop)
 }
 
-/// Runs that form around the layers further in.
+/// Runs the form with `out=` around the layers further in.
 fn write_outs_through_layers(call: &Call<'_>, outs: &[&Tensor]) -> Result<()> {
     with_tensors(call.def, call.args, |args| {
         let call = call.with_args(args);
@@ -540,7 +544,7 @@ fn write_outs_through_layers(call: &Call<'_>, outs: &[&Tensor]) -> Result<()> {
     })
 }
 
-/// Writes by `write` into the targets and does around it what is the same for every op.
+/// Writes by `write` into the targets and does around that what every op has in common.
 fn write_outs_and_count(
     def: &'static OpDef,
     args: &[Arg<'_>],

@@ -119,7 +119,7 @@ fn convert(tensor: &Tensor, wanted: DType, is_lower: bool) -> Result<Option<Tens
     arithmetic::to_dtype(tensor, wanted).map(Some)
 }
 
-/// Whether the tensor is a weight: it is likely to be converted again, and to be the same then.
+/// Whether the tensor is a weight: it is likely to be converted again with the same value.
 fn is_weight(tensor: &Tensor) -> bool {
     tensor.dtype() == DType::F32 && tensor.has_flag(Flag::REQUIRES_GRAD) && !tensor.is_view()
 }

@@ -53,7 +53,7 @@ struct Region<F> {
     levels: Mutex<Vec<u64>>,
     /// What the saved tensors of the first run look like.
     specs: Mutex<Vec<TensorSpec>>,
-    /// The tensors of another run that nobody has asked for yet.
+    /// The tensors of another run that have not been requested yet.
     again: Mutex<Vec<Option<Tensor>>>,
 }
 
@@ -138,7 +138,7 @@ impl<R, F: Fn(&[Tensor]) -> Result<R> + Send + Sync + 'static> Packed for Number
 /// The hooks of another run: they keep the tensors, without the graph of that run.
 struct Keep(Mutex<Vec<Tensor>>);
 
-/// What nobody unpacks: the graph of the other run ends with it.
+/// What replaces tensors that nobody unpacks; the graph of the other run is freed with it.
 struct Dropped;
 
 impl SavedTensorHooks for Keep {
@@ -158,8 +158,9 @@ impl Packed for Dropped {
     }
 }
 
-/// What `function` makes of `inputs`, which keeps none of its intermediate values for the backward pass: they are computed
-/// again when it needs them, with the same random numbers and under the same autocast.
+/// Calls `function` on `inputs` and keeps none of its intermediate values for the backward pass:
+/// they are computed again when that needs them, with the same random numbers and under the same
+/// autocast.
 ///
 /// ```
 /// use pullback::autograd::checkpoint;

@@ -135,8 +135,8 @@ impl CycleWalk {
     }
 }
 
-/// Frees the tensors that nothing but their own recorded gradients hold; how many lost their `.grad` for that. `is_held`
-/// says which tensors are in use although no handle shows it.
+/// Frees the tensors that nothing but their own recorded gradients hold; returns how many lost
+/// their `.grad` for that. `is_held` says which tensors are in use although no handle shows it.
 ///
 /// To be called where no other thread is inside of the library: one that passes handles on while they are counted might find
 /// a `.grad` gone.

@@ -1,4 +1,4 @@
-//! One op for each row of parallel lists: what the ops on lists of tensors are made of.
+//! One op for each row of parallel lists; the ops on lists of tensors are made of this.
 //!
 //! A row is the arguments of one call. Results are recorded, batched and dispatched call by call, so that the gradient of a
 //! result reaches the tensors of its own row only. Invariant: before the first row is written to, all rows have passed the

@@ -79,7 +79,7 @@ impl<F: Fn(&[Option<Tensor>]) -> Result<()>> Gathering<F> {
 /// ```
 ///
 /// # Errors
-/// Those of [`Tensor::grad_fn`]. What `hook` gives stops the pass.
+/// Those of [`Tensor::grad_fn`]. An error of `hook` stops the pass.
 pub fn on_grads(
     tensors: &[&Tensor],
     hook: impl Fn(&[Option<Tensor>]) -> Result<()> + Send + Sync + 'static,

@@ -27,7 +27,7 @@ pub(crate) fn replace_history(target: &Tensor, node: Node) -> Result<()> {
     Ok(())
 }
 
-/// Gives `target` another producer, which retains its gradient in the place of the one before.
+/// Gives `target` another producer, which retains its gradient as the previous one did.
 fn set_other_history(target: &Tensor, node: Node, nr: u32) {
     let old = if target.has_flag(Flag::RETAINS_GRAD) { history::grad_fn_of(target) } else { None };
     target.set_history(node, nr);
@@ -48,7 +48,7 @@ pub(crate) fn rebase_history(target: &Tensor, node: Node, nr: u32) -> Result<()>
         // (A view without elements may lie anywhere, before the base too.)
         let is_empty = window.shape.contains(&0);
         window.offset = if is_empty { 0 } else { window.offset - window.start_of(&base) };
-        // What answers ops itself need not be laid out as its base.
+        // A tensor whose class computes its ops need not be laid out as its base.
         let replay = replayed::of(target).filter(|_| base.overrides_ops());
         let slices = CopySlices {
             window,
@@ -63,7 +63,8 @@ pub(crate) fn rebase_history(target: &Tensor, node: Node, nr: u32) -> Result<()>
         edges.extend(node.next_edges().iter().skip(1).cloned());
         let inputs = smallvec::smallvec![Some(InputMeta::of(&base))];
         set_other_history(&base, Node::custom(Box::new(slices), edges, inputs), 0);
-        // Out of date on purpose: the next look makes the view's history from the base's new one.
+        // The version is out of date on purpose: the next access makes the view's history from the
+        // base's new one.
         target.attr_version().store(target.version().wrapping_sub(1), Ordering::Release);
         refreshed_grad_fn(target)?;
     } else {
@@ -81,7 +82,7 @@ struct CopySlices {
     replay: Option<Arc<Replay>>,
     base: InputMeta,
     base_strides: Dims,
-    /// The node of the write, or which backward freed it.
+    /// The node of the write, or the call site of the backward that freed it.
     inner: Mutex<std::result::Result<Node, CallSite>>,
 }
 
@@ -144,7 +145,7 @@ impl Backward for CopySlices {
                 // What the inner node gives for the old slice; nothing means zero. Elements that share memory
                 // are only ever written with one value, which does not depend on what was there.
                 if let Some(grad) = grad.as_ref().filter(|grad| grad.overrides_ops()) {
-                    // (There is to be room for the gradient of each example.)
+                    // (There has to be room for the gradient of each example.)
                     result = batch::with_levels_of(&result, grad)?;
                     slice = part_of(&result)?;
                 }

@@ -189,7 +189,7 @@ pub(super) fn flatten_shapes(list: &[Tensor]) -> Box<[i64]> {
 #[derive(Default)]
 struct InputEdges {
     edges: SmallVec<[Edge; 2]>,
-    /// The length of the list of tensors among them.
+    /// The length of the list of tensors among the arguments.
     list_len: u32,
 }
 
@@ -205,8 +205,8 @@ impl InputEdges {
     }
 }
 
-/// What an in-place call takes of its inputs before it writes, because afterwards the target, its views and other tensors over
-/// its memory have other values, sizes and versions.
+/// What an in-place call reads of its inputs before it writes, because afterwards the target, its
+/// views and other tensors over its memory have other values, sizes and versions.
 #[derive(Default)]
 pub(crate) struct BeforeWrite {
     slots: SavedValues,
@@ -461,7 +461,7 @@ pub(crate) fn record_constant(def: &'static OpDef, target: &Tensor) -> Result<()
     )
 }
 
-/// A change of a tensor that has no derivative and is no op: the edges that it takes before the change.
+/// The edges of a tensor before a change that has no derivative and is no op.
 pub(crate) struct RefusedEdges(Option<SmallVec<[Edge; 2]>>);
 
 impl RefusedEdges {

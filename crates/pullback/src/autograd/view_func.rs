@@ -11,8 +11,9 @@ use crate::tensor::shares_memory;
 use crate::{Error, Result, Tensor};
 
 impl Tensor {
-    /// What `new_view` is such a view of, itself a view of `new_view`; `None` if this is no view. Of a view that does not
-    /// show all elements the rest is looked for in memory around it.
+    /// The tensor of which `new_view` is the same view as this tensor is of its base; it is itself
+    /// a view of `new_view`. `None` if this tensor is no view. If this view does not show all
+    /// elements of its base, the rest is taken from the memory around `new_view`.
     ///
     /// # Errors
     /// `RuntimeError` if the view does not keep how it was made, or `new_view` does not lie in memory as it must.

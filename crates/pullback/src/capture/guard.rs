@@ -1,4 +1,4 @@
-//! What a program relies on, and whether it is still so.
+//! The conditions that a recorded program relies on, and checks that they still hold.
 
 use super::recorder::{Grad, geometry_of};
 use crate::autograd::mode;
@@ -13,10 +13,10 @@ pub(super) struct Input {
     pub(super) flags: u32,
 }
 
-/// What of a tensor's word must be as it was, beside its keys.
+/// The bits of a tensor's word, besides its keys, that must not have changed.
 const FACTS: u32 = Flag::REQUIRES_GRAD | Flag::HAS_GRAD_FN | Flag::INFERENCE | Flag::WRAPPED_NUMBER;
 
-/// These bits of a tensor.
+/// The bits of [`FACTS`] of a tensor.
 pub(super) fn facts(tensor: &Tensor) -> u32 {
     tensor.flags() & (FACTS | KeySet::MASK)
 }
@@ -42,13 +42,14 @@ pub(super) struct KeptTensor {
     pub(super) geometry: usize,
     pub(super) storage: usize,
     pub(super) facts: u32,
-    /// How many handles the program has.
+    /// How many handles to the tensor the program has.
     pub(super) own: usize,
 }
 
 impl KeptTensor {
     fn is_there(&self) -> bool {
-        // (Who replaced it somewhere holds another one, and this program is the last to have it.)
+        // (If the tensor was replaced elsewhere, others hold the new one, and this program has the
+        // last handle.)
         self.tensor.use_count() > self.own
             && geometry_of(&self.tensor) == self.geometry
             && self.tensor.geometry().storage.as_ref().map_or(0, Storage::id) == self.storage
@@ -56,7 +57,7 @@ impl KeptTensor {
     }
 }
 
-/// What the thread's state must be.
+/// The modes that the thread must have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Modes {
     word: u64,
@@ -65,7 +66,7 @@ pub(super) struct Modes {
 }
 
 impl Modes {
-    /// That of this thread.
+    /// The modes of this thread.
     pub(super) fn now() -> Modes {
         Modes {
             word: mode::snapshot(),
@@ -73,7 +74,7 @@ impl Modes {
             has_level: crate::autograd::is_level_open(),
         }
     }
-    /// Why nothing can be recorded or replayed under it.
+    /// Why nothing can be recorded or replayed in these modes.
     pub(super) fn refused(self) -> Option<&'static str> {
         use mode::bit;
         let quiet = bit::GRAD
@@ -93,7 +94,7 @@ impl Modes {
     }
 }
 
-/// All of it.
+/// All conditions of a program.
 pub(super) struct Guards {
     pub(super) modes: Modes,
     pub(super) inputs: Vec<Input>,
@@ -118,7 +119,7 @@ pub(super) enum Miss {
 }
 
 impl Guards {
-    /// The first thing that is not as it was.
+    /// The first condition that does not hold.
     #[inline]
     pub(super) fn check(&self, inputs: &[&Tensor]) -> std::result::Result<(), Miss> {
         if inputs.len() != self.inputs.len() {

@@ -20,10 +20,12 @@
 //! one block of memory, by when they are used. A [`Program`] then runs the kernels again, in the same order with the same
 //! arguments, so that every bit is that of the step; `guard` says before that whether what the step relied on is as it was.
 //!
-//! What is replayed is what kernels do: writes to tensors in place, `.grad`s, random numbers, versions. Whatever else the step
-//! does (prints, counts, appends to lists) happens when it is recorded and not when it is replayed. A recording refuses, with a
-//! reason and a line, what could come out otherwise then: reads of elements on the host, shapes that depend on elements, hooks,
-//! tensors that are kept where a replay would not put new ones. Nothing here names an op. Start at `recorder`, then `program`.
+//! What is replayed is what kernels do: writes to tensors in place, `.grad`s, random numbers,
+//! versions. Whatever else the step does (prints, counts, appends to lists) happens when it is
+//! recorded and not when it is replayed. A recording refuses, with a reason and a line, what could
+//! differ in a replay: reads of elements on the host, shapes that depend on elements, hooks,
+//! tensors that are kept where a replay would not put new ones. Nothing here names an op. Start at
+//! `recorder`, then `program`.
 
 mod guard;
 mod plan;

@@ -1,4 +1,4 @@
-//! Places for the intermediates of a program in one block of memory.
+//! The layout of a program's intermediates in one block of memory.
 //!
 //! Each lives from the instruction that makes it to the last one that uses it. The largest are placed first, each at the lowest
 //! address that no other one has at the same time (first fit by decreasing size; J. K. Lee and Y. Pisarchyk, "Efficient Memory
@@ -6,10 +6,10 @@
 
 use pullback_kernels::memory;
 
-/// Where memory begins: what the allocator gives is aligned so, too.
+/// The alignment of intermediates, which is that of the allocator.
 const ALIGNED: usize = 64;
 
-/// When memory is used, and how much of it.
+/// The first and last use of an intermediate, and its size.
 #[derive(Clone, Copy)]
 pub(super) struct Life {
     pub(super) first: usize,
@@ -17,7 +17,7 @@ pub(super) struct Life {
     pub(super) bytes: usize,
 }
 
-/// The places of all, in their order, and the size of the block.
+/// The offsets of all intermediates, in their order, and the size of the block.
 ///
 /// # Errors
 /// Out of memory.
@@ -25,7 +25,7 @@ pub(super) fn place(lives: &[Life]) -> crate::Result<(Vec<usize>, usize)> {
     let mut places: Vec<usize> = memory::filled(0, lives.len())?;
     let mut order: Vec<usize> = memory::collect(0..lives.len())?;
     order.sort_by_key(|&at| (std::cmp::Reverse(lives[at].bytes), lives[at].first));
-    // Those placed so far, by their addresses.
+    // The intermediates laid out so far, by their addresses.
     let mut placed: Vec<usize> = memory::with_capacity(lives.len())?;
     let mut total = 0;
     for at in order {

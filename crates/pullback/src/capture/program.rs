@@ -21,7 +21,7 @@ pub(super) struct Fresh {
 
 /// A tensor over memory that is new in each replay.
 pub(super) struct Handed {
-    /// Its place among the new memory.
+    /// The index of its memory among the new memory of a replay.
     pub(super) fresh: usize,
     pub(super) view: View,
     pub(super) is_inference: bool,
@@ -37,7 +37,8 @@ impl Handed {
 
 /// A result of the step.
 pub(super) enum ResultOf {
-    /// A new tensor; with the history that those of all replays share, for it keeps no tensor.
+    /// A new tensor, with a history that the tensors of all replays share, because it keeps no
+    /// tensor.
     New(Handed, Option<(Node, u32)>),
     /// An argument.
     Input(usize),
@@ -46,7 +47,7 @@ pub(super) enum ResultOf {
 }
 
 impl ResultOf {
-    /// The tensor that is older than the step, if it is one.
+    /// The tensor that is older than the step, if the result is one.
     pub(super) fn older(&self) -> Option<&Tensor> {
         match self {
             ResultOf::Older(tensor) => Some(tensor),
@@ -55,7 +56,7 @@ impl ResultOf {
     }
 }
 
-/// What becomes of a leaf's `.grad`.
+/// The state of a leaf's `.grad` after the step.
 pub(super) enum GradAfter {
     /// There is none afterwards.
     Cleared,
@@ -66,12 +67,13 @@ pub(super) enum GradAfter {
 /// A leaf whose `.grad` the step replaces.
 pub(super) struct LeafGrad {
     pub(super) leaf: Tensor,
-    /// Whether the old one can go before the instructions run, as no instruction uses it.
+    /// Whether the old `.grad` can be dropped before the instructions run, because no instruction
+    /// uses it.
     pub(super) goes_first: bool,
     pub(super) after: GradAfter,
 }
 
-/// What a program is made of, in numbers.
+/// Numbers that describe a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Summary {
     /// Kernels that a replay runs.
@@ -113,7 +115,7 @@ impl Drop for Aimed<'_> {
 }
 
 impl Program {
-    /// The program in numbers.
+    /// Numbers that describe the program.
     pub fn summary(&self) -> Summary {
         self.summary
     }
@@ -145,7 +147,7 @@ impl Program {
         self.finish(inputs, &storages).map(Some)
     }
 
-    /// What keeps the program from being replayed with these arguments now.
+    /// The reason why the program cannot be replayed with these arguments now.
     pub fn obstacle(&self, inputs: &[&Tensor]) -> Option<String> {
         let miss: Miss = self.guards.check(inputs).err()?;
         Some(self.guards.explained(miss, inputs))
@@ -178,7 +180,7 @@ impl Program {
         let of_inputs = self.input_writes.iter().map(|&(at, writes)| (inputs[at], writes));
         of_inputs.chain(self.writes.iter().map(|(tensor, writes)| (tensor, *writes)))
     }
-    /// Their versions.
+    /// The versions of these tensors.
     fn versions(&self, inputs: &[&Tensor]) -> SmallVec<[u32; 32]> {
         self.written(inputs).map(|(tensor, _)| tensor.version()).collect()
     }
@@ -189,7 +191,7 @@ impl Program {
         }
     }
 
-    /// Hands out what is new.
+    /// Returns the results and `.grad`s of a replay.
     fn finish(&self, inputs: &[&Tensor], storages: &[Storage]) -> Result<Vec<Tensor>> {
         for grad in &self.grads {
             grad.leaf.put_grad(match &grad.after {

@@ -31,7 +31,7 @@ pub(super) enum Grad {
     Used(usize),
 }
 
-/// What was noted.
+/// What a recording has noted.
 #[derive(Default)]
 pub(super) struct Notes {
     pub(super) memories: Vec<StepMemory>,
@@ -47,7 +47,7 @@ pub(super) struct Notes {
     target: Option<(usize, usize)>,
 }
 
-/// The observer.
+/// The observer of kernels.
 pub(super) struct StepRecorder {
     pub(super) watch: Watch,
     pub(super) notes: RefCell<Notes>,

@@ -1,4 +1,4 @@
-//! What a recording knows of tensors: whose memory they show, and how.
+//! Tensors as a recording knows them: the memory that they show, and their geometry.
 
 use crate::DType;
 use crate::dispatch::Value;
@@ -8,7 +8,7 @@ use crate::{Result, Storage, Tensor};
 /// Memory that the step uses.
 pub(super) struct StepMemory {
     pub(super) kind: MemoryOrigin,
-    /// Its size, the largest that was seen.
+    /// The size of the memory, the largest that was seen.
     pub(super) bytes: usize,
     /// The first and the last instruction that uses it.
     pub(super) first: usize,
@@ -32,7 +32,7 @@ pub(super) enum MemoryOrigin {
     Made,
 }
 
-/// A way to see memory.
+/// A geometry by which a tensor shows memory.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct View {
     pub(super) memory: usize,
@@ -45,7 +45,7 @@ pub(super) struct View {
 }
 
 impl View {
-    /// How `tensor`, which shows this memory, sees it.
+    /// The geometry by which `tensor` shows this memory.
     pub(super) fn of(tensor: &Tensor, memory: usize) -> View {
         let g = tensor.geometry();
         View {
@@ -57,7 +57,7 @@ impl View {
             is_number: tensor.has_flag(Flag::WRAPPED_NUMBER),
         }
     }
-    /// A tensor that sees `storage` so, which begins `skipped` elements further on.
+    /// A tensor that shows `storage` by this geometry, which begins `skipped` elements further on.
     ///
     /// # Errors
     /// `RuntimeError` if it would reach beyond the storage.
@@ -97,7 +97,7 @@ impl SeenArg {
     }
 }
 
-/// What an instruction does with its results.
+/// The form in which an instruction returns or writes its results.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotedForm {
     Functional,

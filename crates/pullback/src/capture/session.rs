@@ -19,7 +19,7 @@ use std::sync::Mutex;
 /// Why there is no program.
 #[derive(Clone, Debug)]
 pub struct Refusal {
-    /// In words, with a line of the program where there is one.
+    /// The reason in words, with a line of the program where there is one.
     pub reason: String,
     /// Whether another recording would be refused, too. (A step that makes the state it keeps, as optimisers do the first time,
     /// can be recorded the next time.)
@@ -54,7 +54,7 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Begins one, of a step with these arguments.
+    /// Begins a recording of a step with these arguments.
     ///
     /// # Errors
     /// A [`Refusal`] for modes and arguments that cannot be recorded; one that is not final while another thread records.

@@ -93,7 +93,7 @@ from_arg! {
     &'a TensorSpec => Arg::Spec(s) => s;
 }
 
-/// For arguments that may be a tensor or a number.
+/// The argument itself, for parameters that may be a tensor or a number.
 impl<'a> FromArg<'a> for Arg<'a> {
     #[inline(always)]
     fn from_arg(arg: Arg<'a>) -> Self {
@@ -408,7 +408,7 @@ pub(crate) fn each_tensor<'a>(args: &[Arg<'a>], mut f: impl FnMut(&'a Tensor)) {
     }
 }
 
-/// Checks that every tensor is where the first one is (0-dim tensors may be elsewhere).
+/// The error for a tensor that is on another device than the first one (0-dim tensors may be).
 #[cold]
 pub(crate) fn device_mismatch(a: Device, b: Device) -> Error {
     Error::runtime(format!(

@@ -7,12 +7,13 @@ use crate::{DType, Result, Tensor, TensorSpec};
 use pullback_schema::Schema;
 use std::sync::OnceLock;
 
-/// Works out shapes and dtypes of the outputs from the arguments.
+/// The function that computes shapes and dtypes of the outputs from the arguments.
 pub enum Meta {
-    /// Of one output. Its spec is constructed where it is read, which a call of a small tensor notices: a spec that is moved waits
-    /// for the numbers that were just written into it.
+    /// For one output. Its spec is constructed where it is read, which makes calls on small tensors
+    /// measurably faster: a spec that is moved waits for the numbers that were just written into
+    /// it.
     One(fn(&[Arg<'_>]) -> Result<TensorSpec>),
-    /// Of several outputs, or a list of them: puts a spec for each behind those that are there.
+    /// For several outputs, or a list of them: appends a spec for each to the list.
     Several(fn(&[Arg<'_>], &mut Specs) -> Result<()>),
 }
 
@@ -33,9 +34,9 @@ pub struct OpDef {
     pub node_name: &'static str,
     /// The doc comment.
     pub doc: &'static str,
-    /// Python namespace: empty, `nn`, `linalg`, `special`.
+    /// The namespace in Python: empty, `nn`, `linalg`, `special`.
     pub module: &'static str,
-    /// Other names.
+    /// Other names of the op.
     pub aliases: &'static [&'static str],
     /// The names of parameters in Python that differ from the schema's: see [`OpDef::spelling`].
     pub call_as: &'static [&'static str],
@@ -98,12 +99,12 @@ impl OpDef {
             pairs.find(|(own, _)| is_meant && *own == parameter).map(|(_, spelling)| spelling)
         })
     }
-    /// Those of the outputs that may have a gradient.
+    /// The outputs that may have a gradient.
     #[inline(always)]
     pub(crate) fn with_gradient<'a>(&self, outputs: &'a [Tensor]) -> &'a [Tensor] {
         if self.is(Traits::ONE_GRADIENT) { &outputs[..1] } else { outputs }
     }
-    /// Whether `flag` holds.
+    /// Whether the op has this fact.
     #[inline(always)]
     pub const fn is(&self, flag: Traits) -> bool {
         self.traits.0 & flag.0 != 0
@@ -128,7 +129,7 @@ impl Traits {
     pub const OUT: Traits = Traits(2);
     /// Its outputs share memory with its first argument.
     pub const VIEW: Traits = Traits(4);
-    /// Element by element.
+    /// Computes element by element.
     pub const POINTWISE: Traits = Traits(8);
     /// Is no function of the namespace (only a method).
     pub const METHOD_ONLY: Traits = Traits(16);
@@ -142,7 +143,8 @@ impl Traits {
     pub const INPLACE_ONLY: Traits = Traits(256);
     /// Python numbers are accepted where the schema says `Tensor`, but for the first argument.
     pub const NUMBERS_AS_TENSORS: Traits = Traits(512);
-    /// With the flag before: the function takes a Python number as its first argument too.
+    /// Together with the previous flag: the function takes a Python number as its first argument
+    /// too.
     pub const LEADING_NUMBER: Traits = Traits(1_073_741_824);
     /// Returns a list of views.
     pub const MULTI_VIEW: Traits = Traits(1024);
@@ -154,7 +156,7 @@ impl Traits {
     pub const EXACT_OUT: Traits = Traits(8192);
     /// An attribute of tensors where others are methods (`x.mT`).
     pub const ATTRIBUTE: Traits = Traits(16384);
-    /// An attribute whose assignment writes into what it shows.
+    /// An attribute whose assignment writes into the memory that it shows.
     pub const WRITABLE: Traits = Traits(32768);
     /// The form that writes into its first argument is a method only.
     pub const INPLACE_METHOD: Traits = Traits(65536);
@@ -184,7 +186,7 @@ impl Traits {
     pub const DATA_DEPENDENT_OUTPUT: Traits = Traits(268_435_456);
     /// The form with `out=` is named after the overload, where others are just `out`.
     pub const OVERLOAD_OUT: Traits = Traits(536_870_912);
-    /// The profiler shows what its `flops` counts.
+    /// The profiler shows the count that `flops` gives.
     pub const PROFILER_FLOPS: Traits = Traits(2_097_152);
     /// Takes tensors of the floating dtypes of one byte and of `bcomplex32`; the kernels of other ops never see these.
     pub const NARROW_FLOATS: Traits = Traits(2_147_483_648);
@@ -192,7 +194,7 @@ impl Traits {
     pub const ANY_OUT: Traits = Traits(4_294_967_296);
     /// Is an item of another crate, whose functions may do what others see.
     pub const ELSEWHERE: Traits = Traits(8_589_934_592);
-    /// Of its outputs only the first has a gradient.
+    /// Only the first of its outputs has a gradient.
     pub const ONE_GRADIENT: Traits = Traits(17_179_869_184);
     /// The form with `out=` computes in the dtype of its target, where no `dtype` is given.
     pub const OUT_DTYPE: Traits = Traits(34_359_738_368);
@@ -210,7 +212,7 @@ impl Traits {
 /// What autocast does with the floating-point arguments of an op on the CPU, `float64` aside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CastPolicy {
-    /// Nothing. The parts of a composite have policies of their own.
+    /// No conversion. The parts of a composite have policies of their own.
     None,
     /// Converts to the dtype that autocast was given.
     Lower,
@@ -237,11 +239,11 @@ pub struct ArgDef {
 /// What an argument may share with a tensor that the op writes to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sharing {
-    /// Anything: the result is computed before it is written, or the kernel checks it.
+    /// It may share anything: the result is computed before it is written, or the kernel checks it.
     Any,
-    /// All elements, in the same order, or none.
+    /// It may share all elements, in the same order, or none.
     Apart,
-    /// No element.
+    /// It may share no element.
     Separate,
 }
 
@@ -315,7 +317,8 @@ pub struct Facts {
 
 const _: () = assert!(DType::COUNT <= 32, "five bits tell the dtypes apart");
 
-/// The one value of a byte: the others tell the kinds of nodes apart, which saves a node eight bytes.
+/// The only value of a byte: the remaining values distinguish the kinds of nodes, which makes a
+/// node eight bytes smaller.
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
 enum Mark {
@@ -431,9 +434,9 @@ impl<'a> RuleCtx<'a> {
 pub enum Jvp {
     /// There is none.
     None,
-    /// The op applied to the tangents.
+    /// The op itself, applied to the tangents.
     Linear,
-    /// The gradient rule with the tangent as gradient, conjugated twice.
+    /// The gradient rule, with the conjugated tangent as gradient; the result is conjugated.
     Elementwise,
     /// A function of primals and tangents: the values to save, the arguments whose tangents may be missing (others are zeros
     /// then), a bit each, and the function.
@@ -443,7 +446,7 @@ pub enum Jvp {
 /// A batching rule for `vmap`.
 #[derive(Clone, Copy)]
 pub enum Batch {
-    /// There is none: one example after the other.
+    /// There is no rule: one example is computed after the other.
     None,
     /// Element by element: batch dimensions in front, broadcast.
     Pointwise,

@@ -1,4 +1,5 @@
-//! How many operations on numbers a call makes: what the function `flops` of an op's item says.
+//! The number of operations on numbers that a call makes, which the function `flops` of an op's
+//! item computes.
 //!
 //! A multiplication and an addition count as one each, so that the product of an (m, k) and a (k, n) matrix counts as `2 m k n`.
 //! Counts come from shapes and numbers alone, also of tensors without memory. The profiler shows them

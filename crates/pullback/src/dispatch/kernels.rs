@@ -22,7 +22,7 @@ pub struct Kernels {
     pub on_values: Option<OnValues>,
 }
 
-/// What computes an op on strided tensors.
+/// The kernel of strided tensors: the way in which an op is computed on them.
 pub enum Kernel {
     /// No kernel: the op takes sparse layouts only.
     None,
@@ -49,14 +49,15 @@ impl Kernel {
     }
 }
 
-/// A kernel for sparse tensors: gives new results; one that writes to the first argument itself, where the form asks for that,
-/// gives this argument. Of an op that only exists in place it does so always.
+/// A kernel for sparse tensors, which returns new results. A kernel that writes to the first
+/// argument itself if the form requires that returns this argument; that of an op that only exists
+/// in place always does.
 pub type SparseKernel = fn(Cpu, &Call<'_>) -> Result<Outputs>;
 
 /// A function that computes a call on the values of its sparse argument `self`, with their history.
 pub type OnValues = fn(&Call<'_>) -> Result<Outputs>;
 
-/// A device together with a layout: what a kernel is for.
+/// A device together with a layout, for which an op may have a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Backend {
     /// Strided tensors in main memory.

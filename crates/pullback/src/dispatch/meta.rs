@@ -69,7 +69,8 @@ fn check(call: &Call<'_>) -> Result<()> {
         ensure!(!target.is_some_and(is_out_of_meta), not_implemented, "{NO_DATA}");
         return Ok(());
     }
-    // (An op that names a device makes its result there, wherever its tensors are.)
+    // (An op with an argument that names a device makes its result there, whatever the devices of
+    // its tensors.)
     if named_device(args).is_some() {
         return Ok(());
     }
@@ -140,7 +141,7 @@ fn write(def: &'static OpDef, args: &[Arg<'_>]) -> Result<()> {
         return change(args);
     }
     if matches!(def.kernels.cpu, Kernel::Inplace(_)) {
-        // (It writes into what is there, of the same sizes.)
+        // (The op writes into its first argument, whose sizes stay.)
         return if def.meta.is_some() { super::specs(def, args).map(drop) } else { Ok(()) };
     }
     let Some(result) = described(def, Form::Inplace, args)?.into_iter().next() else {

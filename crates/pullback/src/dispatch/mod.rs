@@ -1,11 +1,13 @@
 //! From an op's definition and arguments to its kernel.
 //!
-//! `arg` is the uniform calling convention, `def` what the library knows of an op, `kernels` its table of kernels, `flops` how
-//! many operations on numbers it makes, `source` what of it people are shown, `call` a call's way through the layers
-//! ([`crate::tensor::Key`] lists them), of which `sparse`, `resolve` (conjugate and negative views) and `simulated` (devices)
-//! are here. `pointwise` prepares element-by-element kernels, `narrow_floats` keeps dtypes of a byte from kernels that do not know them.
-//! `run_kernel`, `write_kernel` and `write_outs` are the kernel's functional, in-place and `out=` forms; recording is
-//! `autograd`'s business, which calls these. Nothing here names an op.
+//! `arg` is the uniform calling convention, `def` what the library knows of an op, `kernels` its
+//! table of kernels, `flops` how many operations on numbers it makes, `source` the description of
+//! an op for people, `call` a call's way through the layers ([`crate::tensor::Key`] lists them), of
+//! which `sparse`, `resolve` (conjugate and negative views) and `simulated` (devices) are here.
+//! `pointwise` prepares element-by-element kernels, `narrow_floats` keeps dtypes of a byte from
+//! kernels that do not know them. `run_kernel`, `write_kernel` and `write_outs` are the kernel's
+//! functional, in-place and `out=` forms; recording is `autograd`'s business, which calls these.
+//! Nothing here names an op.
 
 mod arg;
 pub mod batch;
@@ -113,7 +115,7 @@ fn run_writing(
     Ok(Outputs::Tensors(outputs))
 }
 
-/// What the outputs of an op with `meta` will look like.
+/// The specs of the outputs of an op with `meta`.
 pub(crate) fn specs(def: &OpDef, args: &[Arg<'_>]) -> Result<Specs> {
     let mut specs = Specs::new();
     match described_by(def) {
@@ -123,7 +125,7 @@ pub(crate) fn specs(def: &OpDef, args: &[Arg<'_>]) -> Result<Specs> {
     Ok(specs)
 }
 
-/// What the only output of an op with `meta` will look like.
+/// The spec of the only output of an op with `meta`.
 pub(crate) fn spec(def: &OpDef, args: &[Arg<'_>]) -> Result<TensorSpec> {
     match described_by(def) {
         Meta::One(describe) => describe(args),
@@ -138,7 +140,7 @@ fn described_by(def: &OpDef) -> &Meta {
 }
 
 impl OpDef {
-    /// What the results of a call look like, of an op with `meta`.
+    /// The specs of the results of a call of an op with `meta`.
     ///
     /// # Errors
     /// Those of the call that no element of its tensors is needed for.
@@ -190,8 +192,9 @@ pub(crate) fn write_kernel(
     match def.kernels.cpu {
         Kernel::Pointwise(kernel) => pointwise::run_into(cpu, def, kernel, args, target, true),
         Kernel::Inplace(write) => {
-            // Where the functional form gives this kernel a copy to write to, it may rely on that; a kernel
-            // that has no other form looks after what it shares itself.
+            // Where the functional form gives this kernel a copy to write to, the kernel may rely
+            // on that the copy shares no memory; a kernel without other forms checks for shared
+            // memory itself.
             if !def.is(Traits::INPLACE_ONLY) && !def.is(Traits::CHECKS_SHARING) {
                 each_of_rest(args, &mut |input| check_separate(target, input))?;
             }
@@ -206,12 +209,13 @@ pub(crate) fn write_kernel(
             let result = run_kernel(cpu, def, args)?.one();
             check_apart_inputs(def, args, target)?;
             let fits = result.shape() == target.shape();
-            // (A view that grew would write to what lies behind it.)
+            // (A view that grew would write to memory beyond its own.)
             if !fits && def.is(Traits::RESIZES_SELF) && target.base_if_any().is_none() {
                 check_cast(result.dtype(), target.dtype())?;
                 target.resize_to(result.shape())?;
             } else {
-                // (What PyTorch says of its own kernels, and of those that walk element by element.)
+                // (This is PyTorch's text for its own kernels, and for those that compute element
+                // by element.)
                 ensure!(
                     fits || matches!(def.batch, Batch::Pointwise),
                     runtime,
@@ -298,7 +302,7 @@ pub(crate) fn check_cast(from: crate::DType, to: crate::DType) -> Result<()> {
     Ok(())
 }
 
-/// What to say of memory that is read and written.
+/// The advice in the error for memory that is both read and written.
 const SHARED: &str = "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please clone() the tensor before performing the operation.";
 
 /// Refuses an input that shares elements with the target, unless both are the same ones in the same order.
@@ -323,7 +327,7 @@ pub(crate) fn check_apart_inputs(def: &OpDef, args: &[Arg<'_>], target: &Tensor)
     Ok(())
 }
 
-/// Calls `check` with each tensor of the arguments of which `sharing` was said.
+/// Calls `check` with each tensor of the arguments that have this `sharing`.
 fn each_of(
     def: &OpDef,
     args: &[Arg<'_>],
@@ -348,7 +352,7 @@ fn each_input(arg: &Arg<'_>, f: &mut dyn FnMut(&Tensor) -> Result<()>) -> Result
     }
 }
 
-/// What errors of `out=` call a dtype: the type of its elements, as PyTorch spells it.
+/// The name of a dtype in errors of `out=`: the type of its elements, as PyTorch spells it.
 pub(crate) fn element_name(dtype: crate::DType) -> Spelled<&'static str, crate::DType> {
     use crate::DType;
     let pytorch = match dtype {
@@ -379,7 +383,7 @@ pub(crate) fn check_out_dtype(
 ) -> Result<()> {
     let is_refused = from != to && def.is(Traits::EXACT_OUT);
     let keeps_kind = if from.is_complex() { to.is_complex() } else { to.is_floating_point() };
-    // (Transforms store no real number as a complex one.)
+    // (Transforms never store a real number as a complex one.)
     ensure!(
         keeps_kind || def.module != "fft",
         runtime,

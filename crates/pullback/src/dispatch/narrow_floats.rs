@@ -1,15 +1,16 @@
 //! Tensors of the floating dtypes of one byte (`float8_e4m3fn` and its kin), and of `bcomplex32`, in front of kernels.
 //!
-//! They are stored, moved, viewed and converted; few ops compute with them, those that say `narrow_floats`. The kernels of the
-//! others never see one, so that they need no code for them: the call is refused here by the dtype's name, or, where it asks by
-//! `dtype=` for a wider one to compute in, made with the tensor in that dtype. Views read no element and pass.
+//! They are stored, moved, viewed and converted; few ops compute with them, those that say
+//! `narrow_floats`. The kernels of the others never see one, so that they need no code for them:
+//! here the call is refused with the dtype's name, or, if it has a `dtype=` that names a wider one
+//! to compute in, made with the tensor in that dtype. Views read no element and pass.
 
 use super::{Arg, OpDef, Outputs, Traits, run_kernel};
 use crate::tensor::Cpu;
 use crate::{DType, Error, Result, Tensor};
 use smallvec::SmallVec;
 
-/// The dtype of this kind of a tensor among the arguments, or one that is asked for by `dtype=`.
+/// The narrow dtype of a tensor among the arguments, or the one that `dtype=` names.
 #[inline]
 fn found(args: &[Arg<'_>]) -> Option<DType> {
     let of = |tensor: &Tensor| Some(tensor.dtype()).filter(|dtype| dtype.is_mostly_stored());
@@ -28,7 +29,8 @@ pub(super) fn has_any(def: &OpDef, args: &[Arg<'_>]) -> bool {
     !def.is(Traits::NARROW_FLOATS) && found(args).is_some()
 }
 
-/// Whether the only ones are `bcomplex32`, whose numbers are converted to the dtype that a call computes in with wider ones.
+/// Whether `bcomplex32` is the only narrow dtype; its numbers are converted to the dtype that a
+/// call computes in together with wider ones.
 #[cold]
 pub(super) fn are_converted(args: &[Arg<'_>], compute: DType) -> bool {
     !compute.is_mostly_stored() && found(args) == Some(DType::BC32)
@@ -55,8 +57,8 @@ fn refused(def: &OpDef, dtype: DType) -> Error {
     Error::not_implemented(format!("\"{}_cpu\" not implemented for '{name}'", def.name))
 }
 
-/// The results of a call with a narrow dtype that the op's kernel does not know: of one that is computed in the wider dtype that
-/// `dtype=` names.
+/// The results of a call with a narrow dtype that the op's kernel does not know: those of a call
+/// that computes in the wider dtype that `dtype=` names.
 ///
 /// # Errors
 /// As [`check`].

@@ -1,4 +1,5 @@
-//! What a recording of the thread (`crate::capture`) sees of its calls: the kernels that run, and where `.grad`s change.
+//! The observer of a thread's calls, for recordings (`crate::capture`): it sees the kernels that
+//! run, and replacements of `.grad`s.
 //!
 //! While a thread records, it includes [`Key::Trace`] in every call, so that each passes the layers and ends in
 //! [`Call::run_unobserved`](super::Call), around which the observer is called. Nothing here knows what a recording is.
@@ -13,7 +14,7 @@ use std::rc::Rc;
 pub(crate) trait KernelObserver {
     /// The kernel of `call` is about to run.
     fn before(&self, call: &Call<'_>);
-    /// It has run, and gave these outputs.
+    /// The kernel has run, and returned these outputs.
     fn after(&self, call: &Call<'_>, outputs: &Outputs);
     /// The `.grad` of a leaf is about to be replaced.
     fn grad(&self, leaf: &Tensor);
@@ -43,7 +44,8 @@ impl Drop for Observed {
     }
 }
 
-/// Layers whose work is not that of the kernels which an observer sees, or that somebody else watches.
+/// The keys of layers whose work is not that of the kernels which an observer sees, or which run
+/// code of the program.
 const UNSEEN: KeySet = SPARSE
     .with(UNRESOLVED)
     .with(KeySet::of(Key::Python))

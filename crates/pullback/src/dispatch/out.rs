@@ -13,7 +13,7 @@ use crate::tensor::{
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
 
-/// Computes into `outs`, which passed [`check_outs`]. No history, no version.
+/// Computes into `outs`, which passed [`check_outs`]. It records no history and counts no version.
 pub(crate) fn write_outs(
     cpu: Cpu,
     def: &'static OpDef,
@@ -143,7 +143,8 @@ fn check_apart_out(def: &OpDef, args: &[Arg<'_>], out: &Tensor, shape: &[i64]) -
     })
 }
 
-/// Gives a target that has another number of elements than it was to be filled with their shape, and says so.
+/// Gives a target that has another number of elements than it was to be filled with their shape,
+/// and warns of that.
 #[cold]
 fn resize_filled(out: &Tensor, result: &Tensor) -> Result<()> {
     crate::warning::warn(format!(
@@ -166,7 +167,7 @@ fn takes_numbers_of(out: &Tensor, input: Option<&Arg<'_>>) -> bool {
 /// that say so.
 ///
 /// # Errors
-/// `RuntimeError` if another was asked for.
+/// `RuntimeError` if another one was requested.
 fn in_dtype_of<'a>(
     def: &OpDef,
     args: &[Arg<'a>],

@@ -37,28 +37,30 @@ fn inputs<'a>(def: &OpDef, args: &[Arg<'a>], numbers: &'a [Tensor]) -> Pointwise
     args.iter().zip(def.args).filter_map(input).collect()
 }
 
-/// What a `meta` word says of the result when all tensors have one real dtype and no number asks for another.
+/// The dtype of the result, according to a `meta` word, when all tensors have one real dtype and no
+/// number requires another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ResultKind {
     /// The inputs' dtype.
     Same,
-    /// The inputs' dtype if it is a floating one; of others only `meta` knows.
+    /// The inputs' dtype if it is a floating one; for others only `meta` knows it.
     Float,
     /// Bool.
     Bool,
-    /// Only `meta` knows.
+    /// A dtype that only `meta` knows.
     Custom,
 }
 
-/// The operands of the short way: the output's place, then tensors and numbers in their order.
+/// The operands of the short way: room for the output, then tensors and numbers in their order.
 struct FlatOperands {
     operands: [(*mut u8, DType, isize); 4],
     count: usize,
     numbers: [u64; 3],
 }
 
-/// The inputs of a call in which all tensors are row-major, of `g`'s shape (or of one element without
-/// dimensions) and dtype, floating or `int64`, and everything else is a number; `None` if it is not so.
+/// The inputs of a call in which all tensors are row-major, of `g`'s shape (or of one element
+/// without dimensions) and dtype, floating or `int64`, and everything else is a number; `None` for
+/// other calls.
 #[inline]
 fn flat_inputs(def: &OpDef, args: &[Arg<'_>], g: &Geometry, flat: &mut FlatOperands) -> Option<()> {
     let dtype = g.dtype;
@@ -81,13 +83,13 @@ fn flat_inputs(def: &OpDef, args: &[Arg<'_>], g: &Geometry, flat: &mut FlatOpera
                     && o.is_contiguous
                     && (is_single || o.shape == g.shape)
                 {
-                    // A tensor of one element is read again and again.
+                    // The one element of such a tensor is read again and again.
                     let step = if is_single { 0 } else { dtype.size() as isize };
                     *flat.operands.get_mut(flat.count)? = (o.data_ptr().cast_mut(), dtype, step);
                     flat.count += 1;
                     continue;
                 }
-                // (A number beside a tensor without dimensions is one all the same.)
+                // (A number beside tensors without dimensions is an operand like them.)
                 if !(is_number && o.shape.is_empty()) {
                     return None;
                 }
@@ -96,7 +98,8 @@ fn flat_inputs(def: &OpDef, args: &[Arg<'_>], g: &Geometry, flat: &mut FlatOpera
             Arg::Scalar(number) if matches!(info.kind, ArgKind::Tensor | ArgKind::Number) => {
                 *number
             }
-            // Only `meta` knows what such a factor makes of real inputs, or of whole ones.
+            // Only `meta` knows the result's dtype for this factor of real inputs, or of whole
+            // ones.
             Arg::Scalar(Scalar::Complex(..)) => return None,
             Arg::Scalar(factor) if dtype == DType::I64 && !matches!(factor, Scalar::Int(_)) => {
                 return None;
@@ -104,7 +107,7 @@ fn flat_inputs(def: &OpDef, args: &[Arg<'_>], g: &Geometry, flat: &mut FlatOpera
             _ => continue,
         };
         let number_slot = flat.numbers.get_mut(flat.count - 1)?;
-        // Only `meta` knows what other numbers mean, or that they are refused.
+        // Only `meta` knows what other numbers mean, or whether they are refused.
         *number_slot = match (dtype, number) {
             (DType::I64, Scalar::Int(number)) => number.cast_unsigned(),
             (DType::F32, Scalar::Int(_) | Scalar::Float(_)) => {
@@ -121,7 +124,7 @@ fn flat_inputs(def: &OpDef, args: &[Arg<'_>], g: &Geometry, flat: &mut FlatOpera
 }
 
 impl FlatOperands {
-    /// Nothing in it yet but room for the output.
+    /// Operands without any input, with room for the output.
     #[inline(always)]
     fn new(dtype: DType) -> Self {
         let empty = (std::ptr::null_mut(), dtype, 0_isize);
@@ -129,7 +132,7 @@ impl FlatOperands {
     }
 }
 
-/// The short way. `None` if the arguments are not so; then nothing was done.
+/// The short way. Returns `None` for other calls, of which nothing was done then.
 #[inline]
 pub(crate) fn run_fast(
     def: &OpDef,
@@ -147,7 +150,8 @@ pub(crate) fn run_fast(
     Some(finish_fast(kernel, g, out_dtype, &mut flat.operands[..flat.count], args))
 }
 
-/// The short way of the in-place and `out=` forms; `None` if the arguments are not so, and then nothing was done.
+/// The short way of the in-place and `out=` forms. Returns `None` for other calls, of which nothing
+/// was done then.
 #[inline]
 pub(crate) fn run_fast_into(
     def: &OpDef,
@@ -289,7 +293,7 @@ pub(crate) fn run_into(
         list(&spec.shape)
     );
     inputs.iter().try_for_each(|input| super::check_apart(out, input))?;
-    // Other sizes may reach elements of an input that the present ones do not.
+    // With other sizes the target may share elements with an input that it does not share now.
     let is_direct = fits || !inputs.iter().any(|input| shares_storage(input, out));
     if is_direct && out.dtype() == spec.dtype {
         let write = || walk(cpu, def, kernel, out, &inputs, spec.compute, args);
@@ -314,7 +318,7 @@ fn check_kept(def: &OpDef, spec: &TensorSpec, out: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// Refuses what the in-place form refuses, and writes nothing.
+/// Refuses the calls that the in-place form refuses, and writes nothing.
 pub(super) fn check_into(
     def: &OpDef,
     kernel: PointwiseKernel,

@@ -1,8 +1,8 @@
-//! A kernel's call that is made again and again, with the same tensors: arguments and outputs are there, and nothing that follows
-//! from shapes and dtypes is worked out anew.
+//! A kernel's call that is repeated with the same tensors: arguments and outputs exist already, and
+//! what follows from shapes and dtypes is not computed again.
 //!
-//! What a call of the op would check was checked when it was first made. Invariant: the tensors are plain ones in main memory,
-//! whose sizes stay; outputs share no memory with arguments, nor with each other.
+//! The checks of the call were made when it was prepared. Invariant: the tensors are plain ones in
+//! main memory, whose sizes stay; outputs share no memory with arguments, nor with each other.
 
 use super::{
     Arg, Kernel, OpDef, Specs, TensorVec, Value, pointwise, receiver, specs, write_kernel,
@@ -13,7 +13,7 @@ use crate::tensor::Cpu;
 use crate::{DType, Result, Tensor};
 use smallvec::SmallVec;
 
-/// A call that can be made again.
+/// A call that can be repeated.
 pub(crate) struct Prepared {
     def: &'static OpDef,
     args: Box<[Value]>,
@@ -21,7 +21,7 @@ pub(crate) struct Prepared {
     run: Run,
 }
 
-/// What running it means.
+/// How the call is repeated.
 #[derive(Clone, Copy)]
 enum Run {
     /// An element-by-element kernel, which computes in this dtype.

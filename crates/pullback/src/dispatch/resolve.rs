@@ -1,8 +1,9 @@
-//! Ops on tensors with a conj or neg bit, which show something else than what their memory holds.
+//! Ops on tensors with a conj or neg bit, whose values differ from those that their memory holds.
 //!
-//! Kernels read and write memory, so they are given resolved copies; what they write to a copy goes back through the bits.
-//! Views compute nothing, and pass the bits on. An op that minds the bits itself says so by the word `unresolved`. This is
-//! the only place that knows all that. Invariant: below, no kernel sees a bit, but those of views and of such ops.
+//! Kernels read and write memory, so they are given resolved copies; what they write to a copy goes
+//! back through the bits. Views compute nothing, and pass the bits on. An op that handles the bits
+//! itself has the word `unresolved`. This is the only place that knows all that. Invariant: below,
+//! no kernel sees a bit, but those of views and of such ops.
 
 use super::stand_in::{StandIns, written};
 use super::{Arg, Call, Form, IntoOutputs, OpDef, Outputs, Traits, check_outs, receiver};

@@ -39,7 +39,7 @@ pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
             Outputs::Tensors(outs.iter().map(|&out| out.clone()).collect())
         }
     };
-    // A stand-in that was given other sizes shows what its tensor is to show.
+    // A stand-in whose sizes changed shows the geometry that its tensor has to take.
     for (tensor, stand_in) in stand_ins.pairs() {
         let (old, new) = (tensor.geometry(), stand_in.geometry());
         if old.offset != new.offset || old.shape != new.shape || old.strides != new.strides {
@@ -50,8 +50,8 @@ pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
     Ok(outputs)
 }
 
-/// Where the results of a call are: where that is asked, else where the first argument on a device is, or the first one if
-/// the op copies between devices.
+/// The device of the results of a call: the requested one, else that of the first argument on a
+/// device, or of the first argument if the op copies between devices.
 fn device_of_results(call: &Call<'_>) -> Result<Device> {
     let Call { def, args, .. } = *call;
     if let Some(Arg::Device(device)) = args.iter().find(|arg| matches!(arg, Arg::Device(_))) {
@@ -86,7 +86,8 @@ fn check(call: &Call<'_>, device: Device) -> Result<()> {
     if def.is(Traits::ACROSS_DEVICES) {
         return Ok(());
     }
-    // (An op that names a device makes its result there, wherever its tensors are: `empty_like(x, device=...)`.)
+    // (An op with an argument that names a device makes its result there, whatever the devices of
+    // its tensors: `empty_like(x, device=...)`.)
     let names_device = args.iter().any(|arg| matches!(arg, Arg::Device(_)));
     let (mut first, mut wrong) = ((!names_device).then_some(device), None);
     let mut see = |tensor: &Tensor, may_be_in_memory: bool| {
@@ -120,7 +121,7 @@ fn moved(tensor: &Tensor, device: Device) -> Result<Tensor> {
     Ok(alias.with_bits_of(tensor))
 }
 
-/// The results on `device`, or where what they are views of is.
+/// The results on `device`, or on the device of the tensors that they are views of.
 fn placed(
     outputs: Outputs,
     device: Device,

@@ -1,5 +1,5 @@
-//! What is registered for an op, for people: its kernels and rules, each with its dispatch key, the function or word of the
-//! item that it is, and the line where that stands.
+//! A description of an op for people: its kernels and rules, each with its dispatch key, the
+//! function or word of the item that defines it, and its line.
 //!
 //! ```
 //! let erf = pullback::ops::registry().find(|op| op.name == "erf").unwrap();
@@ -15,7 +15,7 @@ use crate::tensor::{Flag, Key};
 use crate::{Device, Tensor};
 use std::fmt::{self, Write as _};
 
-/// Where an item stands, and its kernels and rules.
+/// The position of an item in the source code, and its kernels and rules.
 pub struct OpSource {
     /// The file.
     pub file: &'static str,
@@ -87,7 +87,7 @@ impl Part {
 }
 
 impl OpDef {
-    /// The forms in which the op can be called. (The tensors of the form with `out=` are left open.)
+    /// The forms in which the op can be called. (The form with `out=` has no tensors here.)
     pub fn forms(&self) -> impl Iterator<Item = Form<'static>> {
         let is_inplace = self.is(Traits::INPLACE) && !self.is(Traits::INPLACE_ONLY);
         let forms = [

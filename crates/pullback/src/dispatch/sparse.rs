@@ -1,8 +1,9 @@
-//! Ops on sparse tensors: the kernel of an op for them, and its forms that write.
+//! Ops on sparse tensors: the kernels of an op for them, and the forms that write.
 //!
-//! The table of an op's kernels ([`super::Kernels`]) says which function computes it where an argument is sparse. That gives
-//! new results; the in-place and `out=` forms put them in place here. Who has no such kernel is refused; nothing is made dense
-//! unasked.
+//! The table of an op's kernels ([`super::Kernels`]) says which function computes it where an
+//! argument is sparse. The function returns new results; the in-place and `out=` forms write these
+//! into their targets here. An op without such a kernel is refused; no tensor is made dense unless
+//! the program requests it.
 
 use super::{
     Arg, Backend, Call, Form, IntoOutputs, Kernel, Outputs, Traits, check_cast, missing, receiver,
@@ -64,7 +65,8 @@ pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
     }
 }
 
-/// Puts what an op made of other ops gave into its targets. It may be an argument, or share memory with one: it is copied.
+/// Copies the results of an op made of others into its targets. (A result may be an argument, or
+/// share memory with one.)
 fn compose_into(cpu: Cpu, outputs: &Outputs, targets: &[&Tensor]) -> Result<Outputs> {
     let own = |result: &Tensor| match result.sparse() {
         Some(parts) => {

@@ -1,6 +1,6 @@
 //! Calls with other tensors in place of some arguments, which a kernel cannot take as they are.
 //!
-//! Invariant: one tensor has one stand-in, so that what was the same argument twice is so still.
+//! Invariant: one tensor has one stand-in, so that arguments that were the same tensor still are.
 
 use super::{Arg, Call, OpDef, each_tensor};
 use crate::{Result, Tensor};

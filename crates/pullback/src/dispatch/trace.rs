@@ -1,11 +1,13 @@
-//! Sees every call: prints its way through the layers, where the environment variable `PULLBACK_TRACE_DISPATCH` asks for it, and
-//! tells a recording ([`super::observe`]) of layers that it knows nothing of.
+//! The layer that sees every call. It prints the call's way through the layers if the environment
+//! variable `PULLBACK_TRACE_DISPATCH` is set, and lets a recording ([`super::observe`]) refuse
+//! layers that it cannot record.
 //!
 //! A thread that begins to work includes [`Key::Trace`] in every call if the variable is set
-//! (`tensor::key`), so that calls which would go straight to their kernel are printed too, and nobody else
-//! pays. One line for each layer that a call enters and one for its
-//! kernel, with the keys that were still ahead; where a kernel, or an op made of others, chooses among algorithms, a line with
-//! the plan that it follows ([`pullback_kernels::plan`]) comes after that.
+//! (`tensor::key`), so that calls which would go straight to their kernel are printed too, and
+//! other threads do not pay for it. One line for each layer that a call enters and one for its
+//! kernel, with the keys that were still ahead; where a kernel, or an op made of others, chooses
+//! among algorithms, a line with the plan that it follows ([`pullback_kernels::plan`]) comes after
+//! that.
 
 use super::Outputs;
 use super::call::{Call, Layer};

@@ -10,14 +10,14 @@ use crate::tensor::Cpu;
 use crate::{C128, DType, Result, Tensor};
 use std::fmt;
 
-/// How close is close, and how far to step.
+/// How close a derivative has to be to a difference, and the step of the difference.
 #[derive(Clone, Copy, Debug)]
 pub struct Tolerance {
     /// Step of the difference.
     pub step: f64,
-    /// Absolute part.
+    /// The absolute part of the tolerance.
     pub absolute: f64,
-    /// Relative part.
+    /// The relative part of the tolerance.
     pub relative: f64,
 }
 
@@ -30,13 +30,13 @@ impl std::default::Default for Tolerance {
 /// A gradient that differs from the difference: the worst element of the first input that has one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mismatch {
-    /// Which of the inputs that require grad.
+    /// The index among the inputs that require grad.
     pub input: usize,
     /// The element, in row-major order.
     pub element: usize,
-    /// What backward gives.
+    /// The gradient that backward gives.
     pub analytic: C128,
-    /// What the difference gives.
+    /// The gradient by differences.
     pub numerical: C128,
 }
 
@@ -88,7 +88,7 @@ fn loss(outputs: &[Tensor]) -> Result<f64> {
 /// The gradients that backward gives for that loss, one per input that requires grad.
 ///
 /// # Errors
-/// Whatever `f` or the backward gives.
+/// Any error of `f` or of the backward.
 pub fn analytic(
     f: CheckedFunction<'_>,
     inputs: &[Tensor],
@@ -125,7 +125,7 @@ fn numerical(f: CheckedFunction<'_>, inputs: &[Tensor], step: f64) -> Result<Vec
             data[position] += change;
             let moved = Tensor::from_slice(&data, input.shape())?.copied(input.dtype())?;
             let mut changed: Vec<Tensor> = inputs.to_vec();
-            // The same strides as before: only the value changes.
+            // The strides stay as before: only the value changes.
             changed[index] = Tensor::empty_strided(
                 input.shape(),
                 input.strides(),
@@ -175,7 +175,7 @@ fn worst(got: &[C128], expected: &[C128], tolerance: Tolerance) -> Option<(usize
 /// ```
 ///
 /// # Errors
-/// What `f` gives; `Ok(Err(mismatch))` says which element is worst.
+/// Those of `f`; `Ok(Err(mismatch))` says which element is worst.
 pub fn gradcheck(
     f: CheckedFunction<'_>,
     inputs: &[Tensor],
@@ -206,7 +206,8 @@ pub fn gradgradcheck(
         let _mode = mode::enable_grad();
         analytic(f, inputs, true)
     };
-    // The inputs that differences make do not require grad: the inner gradient needs them to.
+    // The inputs that differences make do not require grad, but the inner gradient needs inputs
+    // that do.
     let requires: Vec<bool> = inputs.iter().map(Tensor::requires_grad).collect();
     let inner = |inputs: &[Tensor]| {
         for (t, &requires) in inputs.iter().zip(&requires) {
@@ -223,7 +224,7 @@ pub fn gradgradcheck(
 /// `None` if it has none.
 ///
 /// # Errors
-/// Whatever the rule gives.
+/// Any error of the rule.
 pub fn op_jvp(
     def: &'static OpDef,
     values: &[Value],

@@ -68,7 +68,7 @@ pub struct InvalidSample {
 }
 
 impl InvalidSample {
-    /// A call that must fail so.
+    /// A call that must fail with this error.
     pub fn new(sample: Sample, kind: ErrorKind, phrase: &'static str) -> Self {
         InvalidSample { sample, kind, phrase }
     }

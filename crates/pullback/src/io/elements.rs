@@ -6,7 +6,7 @@ use crate::tensor::checked_numel;
 use crate::{DType, Result, Storage, Tensor, binding};
 use std::io::Write;
 
-/// Whether the bytes of numbers stand in the other order than in the machine's memory.
+/// Whether the bytes of numbers are in the other order than in the machine's memory.
 pub(super) const IS_SWAPPED: bool = cfg!(target_endian = "big");
 
 /// A tensor of the bytes from `position` on. Nothing is allocated for bytes that are not there.
@@ -68,7 +68,7 @@ pub(super) fn cannot_write(error: &std::io::Error) -> crate::Error {
     crate::Error::runtime(format!("cannot write: {error}"))
 }
 
-/// The bytes of each number in the other order.
+/// The bytes of each number in reverse order.
 pub(super) fn swapped(storage: &Storage, dtype: DType) -> Result<Storage> {
     let size = if dtype.is_complex() { dtype.size() / 2 } else { dtype.size() };
     Storage::filled(storage.nbytes(), |into| {

@@ -1,8 +1,9 @@
 //! Files: PyTorch's checkpoints, safetensors, and NumPy's arrays.
 //!
-//! Everything here reads bytes that nobody vouches for: no size is believed before it was compared with the bytes that are
-//! there, nothing that a file names is run, and every error says where it is and what is wrong. [`zip`] is the container,
-//! [`pickle`] the machine that reads objects; the language binding uses both with objects of its own.
+//! Everything here reads bytes that are not trusted: no size is believed before it was compared
+//! with the bytes that are there, nothing that a file names is run, and every error says where it
+//! is and what is wrong. [`zip`] is the container, [`pickle`] the machine that reads objects; the
+//! language binding uses both with objects of its own.
 
 mod checkpoint;
 mod elements;

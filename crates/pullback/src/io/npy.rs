@@ -15,7 +15,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
-/// The elements begin at a multiple of this.
+/// The alignment of the elements in the file.
 const ALIGNMENT: usize = 64;
 
 /// Reads an array.
@@ -149,7 +149,7 @@ pub fn save_npz_to<'a>(
     archive.end().map(drop)
 }
 
-/// All that stands before the elements.
+/// All bytes before the elements.
 fn header_of(tensor: &Tensor) -> Result<Vec<u8>> {
     let Some(descr) = descr_of(tensor.dtype()) else {
         bail!(value, "NumPy has no dtype like torch.{}", tensor.dtype().spelled());
@@ -194,7 +194,7 @@ fn descr_of(dtype: DType) -> Option<String> {
     Some(format!("{order}{kind}"))
 }
 
-/// A dtype, and whether its bytes stand in the other order than the machine's.
+/// A dtype, and whether its bytes are in the other order than the machine's.
 fn dtype_of(descr: &str) -> Result<(DType, bool)> {
     let kind = descr.trim_start_matches(['<', '>', '|', '=']);
     let Some((_, dtype)) = DTYPES.iter().find(|(own, _)| *own == kind) else {
@@ -203,7 +203,7 @@ fn dtype_of(descr: &str) -> Result<(DType, bool)> {
     Ok((*dtype, dtype.size() > 1 && (descr.starts_with('>') != IS_SWAPPED)))
 }
 
-/// What a header says.
+/// The contents of a header.
 struct NpyHeader {
     descr: String,
     is_fortran: bool,

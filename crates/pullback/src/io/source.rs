@@ -1,4 +1,4 @@
-//! Where bytes are read from: memory, files, or what a language binding makes of an object of its own.
+//! The sources that bytes are read from: memory, files, or objects of a language binding.
 
 use crate::Result;
 use crate::error::{Error, ensure};
@@ -62,7 +62,7 @@ impl<S: ReadAt + ?Sized> ReadAt for Box<S> {
     }
 }
 
-/// A file that is read where asked.
+/// A file that is read at any position.
 #[derive(Debug)]
 pub struct FileSource {
     file: File,

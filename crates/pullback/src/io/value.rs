@@ -85,7 +85,7 @@ impl FileValue {
             _ => None,
         }
     }
-    /// What a dictionary has under a name; the last, if there are several.
+    /// The value of a dictionary under a name; the last one, if there are several.
     pub fn get(&self, name: &str) -> Option<&FileValue> {
         let found = self.items()?.iter().rev().find(|(key, _)| key.as_str() == Some(name));
         found.map(|(_, value)| value)
@@ -113,7 +113,8 @@ impl FileValue {
             _ => None,
         }
     }
-    /// All tensors in it, by the keys and indices that lead to them, with dots between: `model.0.weight`.
+    /// All tensors in the object, by the keys and indices that lead to them, with dots between:
+    /// `model.0.weight`.
     pub fn tensors(&self) -> Vec<(String, Tensor)> {
         let mut found = Vec::new();
         self.collect("", &mut found);

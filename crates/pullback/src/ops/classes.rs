@@ -39,7 +39,8 @@ pub(crate) mod meta {
     use crate::{DType, Result, Tensor};
     use smallvec::SmallVec;
 
-    /// What to say where a result's shape depends on elements in this very call, though not in others of the op.
+    /// The error for a call in which the shape of the result depends on elements, though in other
+    /// calls of the op it does not.
     pub(crate) fn depends_on_elements(op: &str, what: &str) -> crate::Error {
         crate::Error::not_implemented(format!(
             "{op}(): the shape of the result depends on the elements of {what}"

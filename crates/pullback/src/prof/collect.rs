@@ -17,24 +17,24 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 
-/// What to note down beside names and times.
+/// What is recorded besides names and times.
 #[derive(Clone, Copy, Default, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a question of its own, as in PyTorch")]
 pub struct Config {
-    /// What ops were given: shapes, strides and dtypes of tensors, values of other arguments.
+    /// The arguments of ops: shapes, strides and dtypes of tensors, values of other arguments.
     pub inputs: bool,
-    /// Memory that tensors take and give back.
+    /// The memory that tensors allocate and release.
     pub memory: bool,
     /// The program's lines that ranges were opened for.
     pub stacks: bool,
-    /// How many operations on numbers ops make.
+    /// The number of operations on numbers of each op.
     pub flops: bool,
 }
 
 /// Events per chunk: a longer list would be copied as it grows, in the midst of what is measured.
 const CHUNK: usize = 1024;
 
-/// What one thread has noted down.
+/// The events of one thread.
 pub(super) struct Log {
     session: Arc<Session>,
     pub(super) thread: u32,
@@ -49,7 +49,7 @@ impl Log {
         let thread = thread_number();
         Log { session, thread, chunks: Vec::new(), open: Vec::new(), memory: Vec::new() }
     }
-    /// Appends an event that begins within the innermost open one; its index.
+    /// Appends an event that begins within the innermost open one; returns its index.
     fn push(&mut self, event: Event) -> u32 {
         if self.chunks.last().is_none_or(|chunk| chunk.len() == CHUNK) {
             self.chunks.push(Vec::with_capacity(CHUNK));
@@ -68,7 +68,7 @@ impl Log {
         self.open.last().copied().unwrap_or(NONE)
     }
     fn close(&mut self, index: u32, now: u64) {
-        // Nearly always it is the last one.
+        // It is nearly always the last one.
         if let Some(at) = self.open.iter().rposition(|&open| open == index) {
             self.open.remove(at);
         }
@@ -76,7 +76,7 @@ impl Log {
             event.end = now;
         }
     }
-    /// Ends what has not ended, and gives everything.
+    /// Ends the ranges that have not ended, and returns all events.
     pub(super) fn finish(mut self, now: u64) -> (Vec<Event>, Vec<MemoryEvent>) {
         for index in std::mem::take(&mut self.open) {
             self.close(index, now);
@@ -106,7 +106,7 @@ fn replace_log(log: Option<Log>) -> Option<Log> {
     LOG.try_with(|kept| kept.replace(log)).ok().flatten()
 }
 
-/// A range that another thread ended than the one that began it.
+/// A range that was ended by another thread than the one that began it.
 #[derive(Clone, Copy)]
 pub(super) struct Late {
     pub(super) thread: u32,
@@ -114,18 +114,18 @@ pub(super) struct Late {
     pub(super) end: u64,
 }
 
-/// What other threads hand over.
+/// The data that other threads have handed over.
 #[derive(Default)]
 struct HandedOver {
     logs: Vec<Log>,
     late: Vec<Late>,
 }
 
-/// One profile, as the threads that it observes know it.
+/// A profile, shared by the threads that it observes.
 struct Session {
     config: Config,
     start: Instant,
-    /// When that was by the calendar.
+    /// The calendar time at which the profile began.
     started: SystemTime,
     handed: Mutex<HandedOver>,
 }
@@ -141,8 +141,8 @@ impl Session {
         std::ptr::eq(Arc::as_ptr(&log.session), self)
     }
 
-    /// Where the program is. Within an op or a node it is where that was called; nodes themselves belong to no line, and
-    /// functions say themselves where they are.
+    /// The line of the program. Within an op or a node it is the line that called it; nodes
+    /// themselves belong to no line, and functions record their own.
     fn stack(&self, kind: RangeKind) -> Option<Arc<[CallSite]>> {
         let has_none =
             matches!(kind, RangeKind::Backward | RangeKind::Evaluation | RangeKind::Program);
@@ -176,8 +176,8 @@ impl Session {
     }
 }
 
-/// The operations of an op's call, where they are to be shown. (Forms that write into their first argument count as none, as in
-/// PyTorch.)
+/// The number of operations of an op's call, if that is to be shown. (Forms that write into their
+/// first argument count as none, as in PyTorch.)
 fn count_flops(range: &Range<'_>) -> u64 {
     match range.name {
         Name::Op(def) if def.is(Traits::PROFILER_FLOPS) => {
@@ -187,10 +187,10 @@ fn count_flops(range: &Range<'_>) -> u64 {
     }
 }
 
-/// Marks a range of which nothing is kept.
+/// The token of a range that is not recorded.
 const UNKNOWN: u64 = u64::MAX;
 
-/// What the thread's list of observers holds.
+/// The observer that the thread's list holds.
 struct Collector(Arc<Session>);
 
 impl RangeObserver for Collector {
@@ -207,7 +207,8 @@ impl RangeObserver for Collector {
                 thread: log.thread,
                 forward_thread: range.forward_thread as u32,
                 sequence_nr: range.sequence_nr.map_or(-1, |nr| nr as i64),
-                // (Looked at last: what came before is not the range's.)
+                // (The clock is read last, so that the time before this does not count for the
+                // range.)
                 start: session.now(),
                 end: 0,
                 is_async: false,
@@ -247,12 +248,13 @@ impl RangeObserver for Collector {
     }
 }
 
-/// Lets the thread's log get what the thread takes and gives back, if the profile asks for it.
+/// Makes the thread's log receive the thread's allocations and releases, if the profile records
+/// memory.
 fn observe_memory(session: &Session) {
     memory::set_observer(session.config.memory.then_some(note_memory as MemoryObserver));
 }
 
-/// What the allocator calls on threads that are observed.
+/// The function that the allocator calls on threads that are observed.
 fn note_memory(address: usize, bytes: isize) {
     with_log(|log| {
         let time = log.session.now();
@@ -261,7 +263,7 @@ fn note_memory(address: usize, bytes: isize) {
     });
 }
 
-/// Begins a profile of this thread, and of those that go on for it. It lasts until [`stop`].
+/// Begins a profile of this thread, and of threads that continue its work. It lasts until [`stop`].
 ///
 /// # Errors
 /// `RuntimeError` if there is one already.
@@ -280,7 +282,7 @@ pub fn start(config: Config) -> Result<()> {
     Ok(())
 }
 
-/// Ends it and gives what was recorded. Ranges that have not ended do so now.
+/// Ends the profile and returns what was recorded. Ranges that have not ended end now.
 ///
 /// # Errors
 /// `RuntimeError` if there is none, or it was begun on another thread.
@@ -303,15 +305,15 @@ pub fn is_profiling() -> bool {
     RUNNING.with_borrow(Option::is_some)
 }
 
-/// A profile of this thread, and of those that go on for it, as long as it lives.
+/// A profile of this thread, and of threads that continue its work, while this lives.
 #[must_use = "the profile lasts as long as this"]
 pub struct Profile {
-    /// It belongs to its thread.
+    /// Keeps the value on its thread.
     not_send: PhantomData<*const ()>,
 }
 
 impl Profile {
-    /// Ends it and gives what was recorded.
+    /// Ends the profile and returns what was recorded.
     ///
     /// # Panics
     /// Never: what this stands for cannot have ended otherwise, unless by [`stop`]; then nothing was recorded.

@@ -18,10 +18,10 @@
 //! # }
 //! ```
 //!
-//! `record` is the core: ranges begin and end, observers are told. `collect` is the observer that keeps them as events,
-//! `recorded` what came of it, `trace` writes that as a trace. What a range is about is said by whoever opens it (`autograd`);
-//! nothing here names an op. As long as nobody observes, an op pays nothing: the bit that says so is one of those that it
-//! tests anyway.
+//! `record` is the core: ranges begin and end, and observers are notified. `collect` is the
+//! observer that records them as events, `recorded` the result, `trace` writes it as a trace. The
+//! code that opens a range (`autograd`) says what it is about; nothing here names an op. Without
+//! observers an op pays nothing: their bit is among those that it tests anyway.
 
 mod collect;
 mod record;

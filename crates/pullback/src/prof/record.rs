@@ -1,8 +1,9 @@
-//! Ranges, and who is told of them.
+//! Ranges, and the observers that are notified of them.
 //!
-//! A range is the time from [`begin`] until its [`Open`] is dropped. Each thread has a list of observers, which a backward
-//! that goes on in another thread takes along. Invariant: a thread includes the key `Profiler` exactly as long as
-//! its list has entries, so that whoever opens ranges asks [`is_observed`] and nothing else.
+//! A range is the time from [`begin`] until its [`Open`] is dropped. Each thread has a list of
+//! observers, which a backward that continues in another thread has as well. Invariant: a thread
+//! includes the key `Profiler` exactly as long as its list has entries, so that whoever opens
+//! ranges asks [`is_observed`] and nothing else.
 
 use crate::autograd::mode;
 use crate::autograd::{Node, op_name, peek_sequence_nr};
@@ -17,12 +18,12 @@ use std::panic::Location;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What a range is about.
+/// The kind of a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RangeKind {
     /// The call of an op.
     Op,
-    /// What the engine does for a node: hooks, the node itself, adding up what it gave.
+    /// The engine's work for a node: hooks, the node itself, adding up the gradients that it gave.
     Evaluation,
     /// A node of the graph that runs.
     Backward,
@@ -32,12 +33,12 @@ pub enum RangeKind {
     Module,
     /// A function of the program, in the language of the binding.
     Program,
-    /// What the program named itself.
+    /// A range that the program named itself.
     User,
 }
 
 impl RangeKind {
-    /// PyTorch's number for it (`RecordScope`).
+    /// PyTorch's number for the kind (`RecordScope`).
     #[must_use]
     pub fn scope(self) -> u8 {
         match self {
@@ -52,18 +53,19 @@ impl RangeKind {
     }
 }
 
-/// What a range is called. It is put into words when it is shown, not while the program runs.
+/// The name of a range. It is made a text when it is shown, not while the program runs.
 #[derive(Clone)]
 pub enum Name {
-    /// An op: `aten::mul`.
+    /// The name of an op: `aten::mul`.
     Op(&'static OpDef),
-    /// Its form that writes into its first argument: `aten::mul_`.
+    /// The name of an op's in-place form: `aten::mul_`.
     Inplace(&'static OpDef),
-    /// A node: `MulBackward0`.
+    /// The name of a node: `MulBackward0`.
     Node(&'static OpDef),
-    /// What the engine does for one: `autograd::engine::evaluate_function: MulBackward0`.
+    /// The name of the engine's work for a node: `autograd::engine::evaluate_function:
+    /// MulBackward0`.
     Evaluation(&'static OpDef),
-    /// Anything else.
+    /// Any other name.
     Text(Arc<str>),
 }
 
@@ -111,29 +113,30 @@ impl fmt::Debug for Name {
     }
 }
 
-/// What observers are told of a range that begins.
+/// The data that observers get when a range begins.
 pub struct Range<'a> {
-    /// What it is about.
+    /// The kind of the range.
     pub kind: RangeKind,
-    /// What it is called.
+    /// The name of the range.
     pub name: Name,
-    /// Of an op: the number of the node that it would be recorded as. Of a node: its own.
+    /// For an op: the number of the node that it would be recorded as. For a node: its own number.
     pub sequence_nr: Option<u64>,
-    /// Of a node: the thread that made it, else 0.
+    /// For a node: the thread that made it; else 0.
     pub forward_thread: u64,
     /// The op's arguments, or the node's gradients.
     pub inputs: &'a [Arg<'a>],
 }
 
-/// Is told of the ranges of a thread.
+/// An observer of the ranges of a thread.
 pub trait RangeObserver: Send + Sync {
-    /// A range begins. What is returned is handed back when it ends.
+    /// Called when a range begins. The result is passed to [`RangeObserver::end`] when it ends.
     fn begin(&self, range: &Range<'_>) -> u64;
-    /// A range ends, possibly on another thread, and possibly after ranges that began within it.
+    /// Called when a range ends, possibly on another thread, and possibly after ranges that began
+    /// within it.
     fn end(&self, token: u64);
-    /// This thread goes on for another one, whose observers it takes over.
+    /// Called when this thread begins to work for another one, whose observers it has then.
     fn enter_thread(&self) {}
-    /// It ends.
+    /// Called when this thread ends that work.
     fn leave_thread(&self) {}
 }
 
@@ -147,11 +150,11 @@ fn observers() -> Option<Observers> {
     OBSERVERS.try_with(|list| list.borrow().clone()).ok().flatten()
 }
 
-/// Gives the thread another list.
+/// Sets the thread's list of observers.
 fn set(list: Vec<Arc<dyn RangeObserver>>) {
     Key::Profiler.include(!list.is_empty());
     let list = (!list.is_empty()).then(|| list.into());
-    // What is dropped may be an observer's last handle, and do anything.
+    // Dropping the previous list may drop an observer's last handle, which may run any code.
     let old = OBSERVERS.try_with(|kept| kept.replace(list));
     drop(old);
 }
@@ -166,11 +169,11 @@ pub fn is_observed() -> bool {
 #[must_use = "the observation lasts as long as the guard"]
 pub struct Observing {
     observer: Arc<dyn RangeObserver>,
-    /// The list is the thread's.
+    /// Keeps the value on its thread, whose list it changes.
     not_send: PhantomData<*const ()>,
 }
 
-/// Lets `observer` be told of this thread's ranges, as long as the guard lives.
+/// Notifies `observer` of this thread's ranges, as long as the guard lives.
 pub fn observe(observer: Arc<dyn RangeObserver>) -> Observing {
     let mut list = observers().map_or_else(Vec::new, |list| list.to_vec());
     list.push(observer.clone());
@@ -222,12 +225,12 @@ pub(crate) fn of_op(name: Name, args: &[Arg<'_>]) -> Open {
     })
 }
 
-/// The number of the node that would be made now, if one would.
+/// The number that a node made now would have.
 fn next_number() -> Option<u64> {
     mode::is_recording().then(peek_sequence_nr)
 }
 
-/// The range of a node that runs, or of what the engine does for it.
+/// The range of a node that runs, or of the engine's work for it.
 #[cold]
 pub(crate) fn of_node(kind: RangeKind, node: &Node, grads: &[Option<crate::Tensor>]) -> Open {
     let inputs: SmallVec<[Arg<'_>; 4]> = grads.iter().map(|grad| grad.as_ref().into()).collect();
@@ -246,7 +249,8 @@ pub(crate) fn of_node(kind: RangeKind, node: &Node, grads: &[Option<crate::Tenso
     })
 }
 
-/// A range that the program names itself, from now on until what is returned is dropped. Without observers it is nothing.
+/// Opens a range that the program names itself; it ends when the returned value is dropped. Without
+/// observers nothing is recorded.
 ///
 /// ```
 /// let _range = pullback::prof::record_function("data loading");
@@ -256,8 +260,9 @@ pub fn record_function(name: &str) -> Open {
     open(RangeKind::User, || name.into(), &[])
 }
 
-/// Opens a range of any kind, with the arguments that observers see, until what is returned is dropped: for those who run
-/// custom functions and modules. `name` is called only if there are observers.
+/// Opens a range of any kind, with the arguments that observers see, which ends when the returned
+/// value is dropped: for code that runs custom functions and modules. `name` is called only if
+/// there are observers.
 #[track_caller]
 pub fn open(kind: RangeKind, name: impl FnOnce() -> Name, inputs: &[Arg<'_>]) -> Open {
     if !is_observed() {
@@ -268,7 +273,7 @@ pub fn open(kind: RangeKind, name: impl FnOnce() -> Name, inputs: &[Arg<'_>]) ->
     begin(&Range { kind, name: name(), sequence_nr, forward_thread: 0, inputs })
 }
 
-/// The observers of a thread, for another one that goes on for it.
+/// The observers of a thread, for another thread that continues its work.
 pub(crate) struct InheritedObservers(Vec<Arc<dyn RangeObserver>>);
 
 impl InheritedObservers {
@@ -276,7 +281,7 @@ impl InheritedObservers {
     pub(crate) fn take() -> InheritedObservers {
         InheritedObservers(observers().map_or_else(Vec::new, |list| list.to_vec()))
     }
-    /// Lets them observe this thread, which nobody observed, as long as the guard lives.
+    /// Makes these the observers of this thread, which had none, while the guard lives.
     pub(crate) fn enter(self) -> Left {
         set(self.0.clone());
         self.0.iter().for_each(|observer| observer.enter_thread());

@@ -1,4 +1,4 @@
-//! What a profile recorded: events in the order in which they began, who was within whom, and sums.
+//! What a profile recorded: events in the order in which they began, their nesting, and sums.
 
 use super::collect::Late;
 use super::record::{Name, RangeKind};
@@ -17,19 +17,20 @@ pub(super) const NONE: u32 = u32::MAX;
 /// A range that began and ended.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// What it is called.
+    /// The name of the range.
     pub name: Name,
-    /// What it is about.
+    /// The kind of the range.
     pub kind: RangeKind,
     /// The thread that began it.
     pub thread: u32,
-    /// Of a node: the thread that made it; else 0.
+    /// For a node: the thread that made it; else 0.
     pub forward_thread: u32,
-    /// Of an op: the number of the node that it was recorded as, if it was. Of a node: its own. Else -1.
+    /// For an op: the number of the node that it was recorded as, if it was. For a node: its own
+    /// number. Else -1.
     pub sequence_nr: i64,
-    /// When it began, in nanoseconds since the profile did.
+    /// The time at which it began, in nanoseconds since the beginning of the profile.
     pub start: u64,
-    /// When it ended.
+    /// The time at which it ended.
     pub end: u64,
     /// Whether another thread ended it.
     pub is_async: bool,
@@ -37,7 +38,7 @@ pub struct Event {
     pub(super) details: Option<Box<Details>>,
 }
 
-/// What is noted down on demand.
+/// What is recorded on request only.
 #[derive(Clone, Debug)]
 pub(super) struct Details {
     pub(super) inputs: Option<Box<[RecordedInput]>>,
@@ -46,35 +47,37 @@ pub(super) struct Details {
 }
 
 impl Event {
-    /// How long it took, in nanoseconds.
+    /// The duration in nanoseconds.
     #[must_use]
     pub fn duration(&self) -> u64 {
         self.end.saturating_sub(self.start)
     }
-    /// The number of the innermost event that it was within.
+    /// The index of the innermost event around this one.
     #[must_use]
     pub fn parent(&self) -> Option<usize> {
         (self.parent != NONE).then_some(self.parent as usize)
     }
-    /// What the op was given, if inputs were recorded.
+    /// The arguments of the op, if inputs were recorded.
     #[must_use]
     pub fn inputs(&self) -> Option<&[RecordedInput]> {
         self.details.as_ref()?.inputs.as_deref()
     }
-    /// How many operations on numbers the op made, a multiplication and an addition counting as one each; 0 of ops that are not
-    /// counted (see [`crate::dispatch::Traits::PROFILER_FLOPS`]), and if counts were not recorded.
+    /// The number of operations on numbers that the op made, a multiplication and an addition
+    /// counting as one each; 0 for ops that are not counted (see
+    /// [`crate::dispatch::Traits::PROFILER_FLOPS`]), and if counts were not recorded.
     #[must_use]
     pub fn flops(&self) -> u64 {
         self.details.as_ref().map_or(0, |details| details.flops)
     }
-    /// The lines of the program that led to it, innermost first; none of nodes, and if stacks were not recorded.
+    /// The lines of the program that led to the event, innermost first; empty for nodes, and if
+    /// stacks were not recorded.
     #[must_use]
     pub fn stack(&self) -> &[CallSite] {
         self.details.as_ref().and_then(|details| details.stack.as_deref()).unwrap_or(&[])
     }
 }
 
-/// What an op was given.
+/// An argument of an op.
 #[derive(Clone, Debug)]
 pub enum RecordedInput {
     /// A tensor.
@@ -85,14 +88,14 @@ pub enum RecordedInput {
         strides: Dims,
         /// Its dtype.
         dtype: DType,
-        /// Where it was.
+        /// Its device.
         device: Device,
-        /// How its elements were stored.
+        /// Its layout.
         layout: Layout,
     },
     /// A list of tensors.
     List(Vec<RecordedInput>),
-    /// Anything else.
+    /// Any other value.
     Value(Value),
 }
 
@@ -116,29 +119,29 @@ impl RecordedInput {
     }
 }
 
-/// Memory of a tensor's elements that was taken, or given back.
+/// An allocation or a release of memory for a tensor's elements.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryEvent {
-    /// When, in nanoseconds since the profile began.
+    /// The time in nanoseconds since the beginning of the profile.
     pub time: u64,
-    /// Where it is.
+    /// The address of the memory.
     pub address: usize,
-    /// How much; negative if it was given back.
+    /// The number of bytes; negative for a release.
     pub bytes: i64,
-    /// By which thread.
+    /// The thread that did it.
     pub thread: u32,
     pub(super) event: u32,
 }
 
 impl MemoryEvent {
-    /// The number of the innermost event that it happened in.
+    /// The index of the innermost event in which it happened.
     #[must_use]
     pub fn event(&self) -> Option<usize> {
         (self.event != NONE).then_some(self.event as usize)
     }
 }
 
-/// What a profile recorded.
+/// The events of a profile.
 #[derive(Clone, Debug)]
 pub struct Recorded {
     pub(super) started: SystemTime,
@@ -148,13 +151,13 @@ pub struct Recorded {
 }
 
 impl Default for Recorded {
-    /// Nothing.
+    /// A profile without events.
     fn default() -> Self {
         Recorded::new(SystemTime::UNIX_EPOCH, 0, Vec::new(), &[])
     }
 }
 
-/// A thread's number, with its events and what it did with memory.
+/// The number of a thread, its events, and its allocations and releases.
 type RecordedParts = (u32, (Vec<Event>, Vec<MemoryEvent>));
 
 impl Recorded {
@@ -171,7 +174,8 @@ impl Recorded {
                     (event.end, event.is_async) = (late.end, true);
                 }
             }
-            // What began while a range was open that another thread ended is within what is around that.
+            // Events that began while a range was open which another thread ended are within the
+            // events around that range.
             for at in 0..own.len() {
                 while own.get(own[at].parent as usize).is_some_and(|around| around.is_async) {
                     own[at].parent = own[own[at].parent as usize].parent;
@@ -197,24 +201,25 @@ impl Recorded {
     pub fn events(&self) -> &[Event] {
         &self.events
     }
-    /// What happened to memory, in order; empty unless that was recorded.
+    /// The allocations and releases in order; empty unless memory was recorded.
     #[must_use]
     pub fn memory(&self) -> &[MemoryEvent] {
         &self.memory
     }
-    /// How long the profile lasted, in nanoseconds.
+    /// The duration of the profile in nanoseconds.
     #[must_use]
     pub fn duration(&self) -> u64 {
         self.duration
     }
-    /// When it began.
+    /// The time at which the profile began.
     #[must_use]
     pub fn started(&self) -> SystemTime {
         self.started
     }
 
-    /// For each event its time less that of the events directly within it, in nanoseconds. Events that another thread
-    /// ended have none of their own, and take none from others.
+    /// The self time of each event in nanoseconds: its duration less those of the events directly
+    /// within it. Events that another thread ended have no self time, and reduce that of no other
+    /// event.
     #[must_use]
     pub fn self_times(&self) -> Vec<u64> {
         let own = |event: &Event| if event.is_async { 0 } else { event.duration() };
@@ -227,8 +232,9 @@ impl Recorded {
         times
     }
 
-    /// For each node that ran, the op that made it: pairs of numbers of events, op first. Of the events with a node's
-    /// number on the thread that made it, that is the one which began last: an op made of others has theirs.
+    /// For each node that ran, the op that made it: pairs of indices of events, the op first. Among
+    /// the events with a node's number on the thread that made it, the op is the one that began
+    /// last, because composite ops have the numbers of their parts.
     #[must_use]
     pub fn links(&self) -> Vec<(usize, usize)> {
         let mut makers: HashMap<(u32, i64), usize> = HashMap::new();
@@ -251,7 +257,7 @@ impl Recorded {
         links
     }
 
-    /// Sums by name, those that took longest themselves first.
+    /// The sums by name, in descending order of self time.
     #[must_use]
     pub fn totals(&self) -> Vec<Total> {
         let mut rows: HashMap<String, usize> = HashMap::new();
@@ -271,7 +277,7 @@ impl Recorded {
     }
 }
 
-/// Puts events into the order in which they began; what was within an event stays behind it.
+/// Sorts events by the time at which they began; events within another one stay behind it.
 fn sort(events: &mut [Event], memory: &mut [MemoryEvent]) {
     let mut order: Vec<u32> = (0..events.len() as u32).collect();
     order.sort_by_key(|&at| events[at as usize].start);
@@ -290,7 +296,7 @@ fn sort(events: &mut [Event], memory: &mut [MemoryEvent]) {
     memory.sort_by_key(|taken| taken.time);
 }
 
-/// The events of one name, added up.
+/// The sums over the events of one name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Total {
     /// The name of the events.

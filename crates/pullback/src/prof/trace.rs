@@ -36,12 +36,12 @@ fn micros(ns: u64) -> String {
     format!("{}.{:03}", ns / 1000, ns % 1000)
 }
 
-/// A list of what is JSON already.
+/// A JSON list of items that are JSON already.
 fn list(items: impl Iterator<Item = String>) -> String {
     format!("[{}]", items.collect::<Vec<_>>().join(","))
 }
 
-/// One aspect of an event's inputs, as a list.
+/// A list of one property of an event's inputs.
 fn each(inputs: &[RecordedInput], show: fn(&RecordedInput) -> String) -> String {
     list(inputs.iter().map(show))
 }
@@ -101,8 +101,8 @@ struct TraceWriter<'a> {
     process: u32,
     /// The texts of the program's lines, which are looked up once.
     lines: HashMap<CallSite, String>,
-    /// Of each event: its number among the functions and modules of the program, from 1 on, and that of the innermost one around
-    /// it; 0 for none.
+    /// For each event: its number among the functions and modules of the program, from 1 on, and
+    /// that of the innermost one around it; 0 for none.
     functions: Vec<(usize, usize)>,
 }
 
@@ -134,7 +134,7 @@ impl TraceWriter<'_> {
         self.lines.entry(call_site).or_insert_with(line)
     }
 
-    /// What is said of an event beside its times.
+    /// The data of an event besides its times.
     fn args(&mut self, at: usize, event: &Event) -> String {
         let mut args = format!("\"External id\":{},\"Ev Idx\":{at}", at + 1);
         let (number, around) = self.functions[at];

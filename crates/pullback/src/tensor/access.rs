@@ -1,10 +1,12 @@
 //! The right to read and write elements in memory, as a value that kernels are handed.
 //!
-//! A tensor's memory need not hold what the tensor means: a batched tensor shows the first example's, one whose class
-//! overrides its ops shows zeros, a meta tensor has none, a view by conjugate holds the other sign. So whoever reads or
-//! writes elements needs a [`Cpu`], and only the dispatcher hands one out: to a CPU kernel, once a call has come past all
-//! layers, so that its arguments are plain tensors in main memory. Rules, batching rules and composites get none, and
-//! `ops` forbids unsafe code: a rule that reads memory does not compile.
+//! The memory of a tensor need not hold its values: that of a batched tensor holds the first
+//! example, that of a tensor whose class overrides its ops holds zeros, a meta tensor has none, and
+//! that of a conjugate view holds the values before conjugation. So code that reads or writes
+//! elements needs a [`Cpu`], and only the dispatcher provides one: to a CPU kernel, once a call has
+//! passed all layers, so that its arguments are plain tensors in main memory. Rules, batching rules
+//! and composites get none, and `ops` forbids unsafe code: a rule that reads memory does not
+//! compile.
 
 use super::{Device, Flag, Key, watch};
 use crate::error::ensure;
@@ -15,7 +17,7 @@ use crate::{Result, Tensor};
 pub struct Cpu(());
 
 impl Cpu {
-    /// The right for the kernel of a call that came past all layers.
+    /// The right for the kernel of a call that has passed all layers.
     ///
     /// # Safety
     /// The tensors that it is used on have memory, which holds their elements: they are strided, and neither batched nor
@@ -25,7 +27,8 @@ impl Cpu {
         Cpu(())
     }
 
-    /// The right to read `tensor` outside of a kernel, as the faces of the library do (`to_vec`, printing, NumPy).
+    /// The right to read `tensor` outside of a kernel, as `to_vec`, printing and conversions to
+    /// NumPy do.
     ///
     /// # Errors
     /// For tensors whose memory does not hold their elements: `RuntimeError` for a batched one, `TypeError` for a sparse one,

@@ -1,9 +1,10 @@
 //! When tensors were made, counted in transforms of functions (`grad`, `jvp`) that were begun, by any thread.
 //!
-//! A transform's function may write in place to what was made since the transform began, not to what it captured. So each
-//! tensor keeps the count of the time when it was made, a view that of what it shows, and the transform keeps its own number
-//! (`autograd::thread::captured`). Every new tensor reads one word that seldom changes. When the count runs over after four
-//! thousand million transforms, some writes to captured tensors pass that would have been refused.
+//! A transform's function may write in place to what was made since the transform began, not to
+//! what it captured. So each tensor keeps the count at the time when it was made, a view that of
+//! its base, and the transform keeps its own number (`autograd::thread::captured`). Every new
+//! tensor reads one word that seldom changes. When the count runs over after four thousand million
+//! transforms, some writes to captured tensors pass that would have been refused.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 

@@ -1,9 +1,10 @@
 //! The counts of a block of memory: how many handles keep its value, how many only the memory.
 //!
-//! `Arc`'s scheme, but that the last handle of all goes without an atomic step: who holds the only strong handle, with
-//! no weak one besides, knows that none can come, for new ones are made from old ones. Both counts are in one word
-//! because that is known only if both are read at one moment. Read one after the other, another thread may in between
-//! trade its strong handle for a weak one (or back), and one reads "no weak one" of before and "no strong one" of after.
+//! `Arc`'s scheme, but that the last handle of all goes without an atomic step: the holder of the
+//! only strong handle, with no weak one besides, knows that none can come, for new ones are made
+//! from old ones. Both counts are in one word because that is known only if both are read at one
+//! moment. Read one after the other, another thread may in between trade its strong handle for a
+//! weak one (or back), and one reads "no weak one" of before and "no strong one" of after.
 
 use crate::sync::{AtomicU64, fence};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -76,7 +77,7 @@ impl Counts {
     }
     /// Removes a weak handle, or the one that stands for the strong ones; returns whether the memory is to be freed.
     pub(crate) fn drop_weak(&self) -> bool {
-        // The last one of all needs no atomic step: there is nobody left to count with.
+        // The last one of all needs no atomic step: no other thread has a handle.
         if weak(self.0.load(Acquire)) == 1 {
             return true;
         }

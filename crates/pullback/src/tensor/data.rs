@@ -234,7 +234,7 @@ impl Tensor {
         self.resize_to(shape)
     }
 
-    /// As [`Tensor::resize_output`]; a target whose sizes change lies as the result does by itself.
+    /// As [`Tensor::resize_output`]; a target whose sizes change gets the strides of a new result.
     pub(crate) fn resize_output_as(&self, spec: &TensorSpec) -> Result<()> {
         if self.shape() == spec.shape.as_slice() {
             return Ok(());
@@ -355,7 +355,7 @@ impl Tensor {
         Ok(out)
     }
 
-    /// The only element, if it is an `f32` or `f64` and no layer sees that it is read.
+    /// The only element, if it is an `f32` or `f64` and no layer has to see the read.
     #[inline]
     pub fn item_float(&self) -> Option<f64> {
         if self.numel() != 1 || !super::KeySet::joined(self.flags()).is_empty() {
@@ -389,7 +389,7 @@ impl Tensor {
     }
 }
 
-/// The error for a dtype that has no numbers of its own: two of four bits lie in a byte.
+/// The error for a dtype whose elements are no single numbers: two of four bits in a byte.
 #[cold]
 pub(crate) fn no_numbers(dtype: DType) -> Error {
     let name = dtype.scalar_name();

@@ -1,4 +1,4 @@
-//! Where a tensor lives and how its elements are laid out: the two keys of the kernel table.
+//! The device of a tensor and the layout of its elements: the two keys of the kernel table.
 
 use crate::error::ensure;
 use crate::{Error, ErrorKind, Result};
@@ -12,9 +12,10 @@ static SIMULATED: AtomicU8 = AtomicU8::new(0);
 
 /// Lets main memory and the CPU's kernels stand for CUDA devices 0 to `count` - 1, from now on and in all threads.
 ///
-/// For programs that use several devices, to be run and tested where there are none: tensors live on one device each, ops
-/// refuse tensors of different ones, backward runs each device's nodes in a thread of its own. Nothing becomes faster.
-/// There is no way back, for tensors may be on these devices: fewer than there are already leaves those.
+/// For programs that use several devices, to be run and tested where there are none: tensors live
+/// on one device each, ops refuse tensors of different ones, backward runs each device's nodes in a
+/// thread of its own. Nothing becomes faster. The number never falls, because tensors may be on
+/// these devices: a call with a smaller number changes nothing.
 ///
 /// ```
 /// use pullback::{Device, Tensor, simulate_devices};
@@ -32,12 +33,12 @@ pub fn simulate_devices(count: u8) {
 }
 
 thread_local! {
-    /// See [`current_device`].
+    /// The number that [`current_device`] returns.
     static CURRENT: Cell<u8> = const { Cell::new(0) };
 }
 
-/// The CUDA device of this thread, which is meant by `cuda` without a number: initially 0, in backward the device whose nodes
-/// the thread runs.
+/// The CUDA device of this thread, which `cuda` without a number means: initially 0, in backward
+/// the device whose nodes the thread runs.
 pub fn current_device() -> u8 {
     CURRENT.get()
 }
@@ -67,7 +68,7 @@ pub enum Device {
     Cuda(u8),
     /// No memory at all: shapes and dtypes only.
     Meta,
-    /// A kind of devices that has a name, but no backend in any build: no tensor is on it.
+    /// A kind of devices that has a name, but no backend in any build: no tensor can be on it.
     Absent(AbsentDevice),
 }
 
@@ -76,18 +77,18 @@ pub enum Device {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct AbsentDevice(u8);
 
-/// What PyTorch raises where it was built without a backend, too.
+/// The errors that PyTorch raises if it was built without a backend.
 #[derive(Clone, Copy)]
 enum DeviceRefusal {
     NotImplemented,
-    /// Its Python module is there and says so.
+    /// The kind's Python module is there and raises an `AssertionError`.
     Assertion,
-    /// A module of Python would have to come from elsewhere.
+    /// The kind needs a Python module of another distribution.
     NoModule,
 }
 
 impl AbsentDevice {
-    /// The names, in PyTorch's order, and how the device is refused.
+    /// The names of the kinds, in PyTorch's order, and how a device of each is refused.
     const KINDS: [(&'static str, DeviceRefusal); 17] = [
         ("ipu", DeviceRefusal::NotImplemented),
         ("xpu", DeviceRefusal::Assertion),
@@ -118,7 +119,7 @@ impl AbsentDevice {
         Self::KINDS[usize::from(self.0)].0
     }
 
-    /// The error for a tensor that would be there.
+    /// The error for a tensor that would be on this device.
     fn refused(self) -> Error {
         let (name, refusal) = Self::KINDS[usize::from(self.0)];
         let kind = match refusal {
@@ -139,7 +140,7 @@ fn split(text: &str) -> Result<(&str, Option<u8>)> {
     ensure!(!text.is_empty(), runtime, "Device string must not be empty");
     let (kind, digits) = text.split_once(':').map_or((text, None), |(k, i)| (k, Some(i)));
     let is_name = !kind.is_empty() && kind.bytes().all(|b| b.is_ascii_alphabetic() || b == b'_');
-    // (A sign or a zero in front, which Rust's parser takes, is none of a device's.)
+    // (Signs and leading zeros, which Rust's parser accepts, are not part of a device's index.)
     let is_number = |i: &str| i == "0" || i.starts_with(|c: char| matches!(c, '1'..='9'));
     if !is_name || digits.is_some_and(|i| !is_number(i)) {
         return Err(invalid());
@@ -148,7 +149,7 @@ fn split(text: &str) -> Result<(&str, Option<u8>)> {
 }
 
 impl Device {
-    /// Reads `cpu`, `cuda`, `cuda:1`, `meta`, `mps`. Of kinds that are no more than one device any index may be said.
+    /// Reads `cpu`, `cuda`, `cuda:1`, `meta`, `mps`. Kinds with a single device accept any index.
     ///
     /// # Errors
     /// `RuntimeError` for anything else.

@@ -11,7 +11,7 @@ use pullback_kernels::memory;
 use std::fmt;
 use std::sync::RwLock;
 
-/// How to print.
+/// The options of printing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrintOptions {
     /// Digits after the point.
@@ -27,7 +27,7 @@ pub struct PrintOptions {
 }
 
 impl PrintOptions {
-    /// What holds at the start.
+    /// The initial options.
     pub const DEFAULT: PrintOptions =
         PrintOptions { precision: 4, threshold: 1000, edgeitems: 3, linewidth: 80, sci_mode: None };
     /// Two digits, two elements at each edge.
@@ -54,22 +54,22 @@ pub fn set_print_options(options: PrintOptions) {
     *OPTIONS.write().unwrap_or_else(std::sync::PoisonError::into_inner) = options;
 }
 
-/// Whether the tensor's grad state is told, and under which class name it prints.
+/// Whether the text shows the tensor's grad state, and the class name under which it prints.
 #[derive(Clone, Copy, Debug)]
 pub struct Heading<'a> {
     /// `tensor`, or a subclass's name.
     pub name: &'a str,
     /// The name of its `grad_fn`, if it has one.
     pub grad_fn: Option<&'a str>,
-    /// Whether it is a leaf that requires grad.
+    /// Whether the tensor is a leaf that requires grad.
     pub requires_grad: bool,
     /// The text of its tangent, if it has one.
     pub tangent: Option<&'a str>,
-    /// What stands in the place of the elements, if not they.
+    /// The text in place of the elements, if they are not shown.
     pub contents: Option<&'a str>,
 }
 
-/// Printing shows a recording's elements, which a replay could not do again.
+/// Printing shows the elements of a recording, which a replay could not show again.
 fn note_reading() {
     if watch::is_any() {
         watch::refuse(|| "elements of a tensor are read on the host, to be printed".into());
@@ -105,7 +105,7 @@ pub fn text(tensor: &Tensor, heading: Heading<'_>, options: &PrintOptions) -> Re
         notes.push(format!("layout=torch.{}", tensor.layout().name()));
         body
     } else if tensor.device() == Device::Meta {
-        // There are no elements.
+        // There are no elements to show.
         notes.extend([format!("device='{}'", tensor.device()), size()]);
         if dtype != default_dtype() {
             notes.push(name());
@@ -214,7 +214,7 @@ fn with_notes(
     mut is_new_line: bool,
 ) -> Result<String> {
     let last_line = text.rsplit('\n').next().map_or(0, |l| l.chars().count());
-    // The bracket that closes everything and the comma before the note have their place.
+    // The closing bracket and the comma before the note need their space.
     let mut length = last_line + 2;
     let mut out = text;
     for note in notes {
@@ -479,7 +479,7 @@ impl ShownElements {
     }
 }
 
-/// What a tensor with these sign bits shows of a stored value.
+/// The value that a tensor with these sign bits has for a stored value.
 #[inline(always)]
 fn shown<T: Element>(stored: T, bits: u32) -> Scalar {
     let value = Scalar::of(stored);
@@ -488,7 +488,7 @@ fn shown<T: Element>(stored: T, bits: u32) -> Scalar {
     }
     let value = if bits & Flag::CONJ != 0 { value.conj() } else { value };
     let value = if bits & Flag::NEG != 0 { -value } else { value };
-    // (As the dtype has it: the negative of the least integer is itself.)
+    // (In the arithmetic of the dtype: the negative of the least integer is itself.)
     Scalar::of(value.to::<T>())
 }
 
@@ -542,7 +542,7 @@ impl Tensor {
     }
 }
 
-/// The text of a tensor of no particular class, its grad state and its tangent told.
+/// The text of a tensor of no particular class, with its grad state and its tangent.
 ///
 /// # Errors
 /// Out of memory.

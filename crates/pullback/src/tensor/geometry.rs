@@ -18,14 +18,14 @@ use std::sync::Arc;
 /// Sizes or strides, inline up to five dimensions.
 pub type Dims = SmallVec<[i64; 5]>;
 
-/// Sizes or strides as a list: short ones are put together in registers, for whoever reads a list just written
-/// to memory in other pieces waits for it.
+/// Sizes or strides as a list: short ones are assembled in registers, because reading a list that
+/// was just written to memory in other units waits for the writes.
 #[inline(always)]
 pub(crate) fn dims(of: &[i64]) -> Dims {
     dims_with(of, |n| n)
 }
 
-/// A list of what `convert` makes of each, short ones put together in registers.
+/// A list of the results of `convert` for each element, short ones assembled in registers.
 #[inline(always)]
 pub fn dims_with<T: Copy>(of: &[T], convert: impl Fn(T) -> i64) -> Dims {
     match *of {
@@ -96,7 +96,7 @@ unsafe fn write_contiguous_strides(shape: &[i64], to: *mut Dims) {
 /// Everything a kernel needs to know of a tensor.
 pub struct Geometry(Fields);
 
-/// What can be read of a geometry.
+/// The readable fields of a geometry.
 pub struct Fields {
     /// The memory; `None` only for devices without any, and for geometries that were replaced.
     pub(crate) storage: Option<Storage>,
@@ -158,7 +158,7 @@ impl Fields {
         let holds = |bytes: fn(&Storage) -> usize| {
             self.storage.as_ref().is_some_and(|s| (last as usize + 1) * size <= bytes(s))
         };
-        // (Of a storage that was made smaller, tensors may show what it held before.)
+        // (Tensors over a storage that was made smaller may show what it held before.)
         if !is_bounded || numel != 0 && !holds(Storage::nbytes) && !holds(Storage::room) {
             return Err(self.refused());
         }
@@ -210,8 +210,9 @@ impl Geometry {
         .checked()
     }
 
-    /// Writes a row-major geometry of these sizes over `storage`, which is in main memory, to `ptr`: field by field and number by
-    /// number, since whoever reads a list just written in larger pieces waits for it.
+    /// Writes a row-major geometry of these sizes over `storage`, which is in main memory, to
+    /// `ptr`: field by field and number by number, because reading a list that was just written in
+    /// larger units waits for the writes.
     ///
     /// # Safety
     /// `ptr` is good for a write of a geometry, `numel` is the product of the sizes, and the storage holds as many elements.
@@ -296,8 +297,9 @@ impl Geometry {
         .checked()
     }
 
-    /// What the fields will be once a tensor of this geometry has these sizes, row-major, in memory that may have to grow for
-    /// it: to compare, nothing can be read through them.
+    /// The fields that a tensor of this geometry will have once it has these sizes, row-major, in
+    /// memory that may have to grow for them. They serve for comparison: nothing can be read
+    /// through them.
     ///
     /// # Errors
     /// As [`checked_numel`].
@@ -327,7 +329,7 @@ impl Geometry {
         self
     }
 
-    /// Lets go of the memory of the geometry at `ptr`; gives it to the caller.
+    /// Removes the memory from the geometry at `ptr` and returns it.
     ///
     /// # Safety
     /// `ptr` is a geometry whose storage and version nobody reads.
@@ -337,7 +339,8 @@ impl Geometry {
             ((&raw mut (*ptr).0.storage).replace(None), (&raw mut (*ptr).0.version).replace(None))
         }
     }
-    /// Gives the emptied geometry at `ptr` the memory of `from`, which is alike.
+    /// Gives the emptied geometry at `ptr` the memory of `from`, which is equal in all other
+    /// fields.
     ///
     /// # Safety
     /// `ptr` is a geometry that [`Geometry::empty`] emptied, nobody reads its storage and version, and all else is the
@@ -351,7 +354,7 @@ impl Geometry {
         }
     }
 
-    /// Whether everything but the memory and its version counter is the same.
+    /// Whether all fields but the memory and its version counter are equal.
     pub(super) fn is_alike(&self, other: &Geometry) -> bool {
         self.offset == other.offset
             && self.shape == other.shape
@@ -361,7 +364,7 @@ impl Geometry {
             && self.layout == other.layout
     }
 
-    /// Puts a copy at `ptr`.
+    /// Writes a copy to `ptr`.
     ///
     /// # Safety
     /// `ptr` is good for a write of a geometry.
@@ -384,8 +387,8 @@ impl Geometry {
         }
     }
 
-    /// Moves it to `ptr` field by field: as a whole it would be put together first and then be copied, in
-    /// pieces that wait for the ones just written.
+    /// Moves the geometry to `ptr` field by field: as a whole it would be assembled first and then
+    /// copied, by reads that wait for the preceding writes.
     ///
     /// # Safety
     /// `ptr` is good for a write of a geometry.
@@ -462,9 +465,10 @@ fn long_contiguous_strides(shape: &[i64]) -> Dims {
     strides
 }
 
-/// The most elements that a tensor may count from its first place to its last, dimensions without elements
-/// counted as one: times the largest element's 16 bytes, every size, stride and offset in bytes fits an `i64`,
-/// so that neither views nor kernels have to ask. PyTorch allows shapes such as `(0, 2**62)`; they are refused here.
+/// The largest number of elements from the first position of a tensor to its last, dimensions
+/// without elements counted as one: times the largest element's 16 bytes, every size, stride and
+/// offset in bytes fits an `i64`, so that neither views nor kernels have to ask. PyTorch allows
+/// shapes such as `(0, 2**62)`; they are refused here.
 pub(crate) const MOST: i64 = i64::MAX / 16;
 
 /// Number of elements of `shape`.
@@ -601,7 +605,8 @@ pub(crate) fn may_overlap_itself(shape: &[i64], strides: &[i64]) -> bool {
 /// Strides for a new tensor like `shape`/`strides`: the same if dense, else row-major over the
 /// dimensions sorted by their old strides.
 pub(crate) fn preserved_strides(shape: &[i64], strides: &[i64]) -> Dims {
-    // (A dimension of one element may have any stride, one too that no other tensor could be made with.)
+    // (A dimension of one element may have any stride, also one that would be invalid for a larger
+    // dimension.)
     if is_non_overlapping_and_dense(shape, strides) && check_reach(shape, strides, 0).is_ok() {
         return Dims::from_slice(strides);
     }

@@ -32,15 +32,16 @@ macro_rules! keys {
     };
 }
 keys! {
-    /// Somebody sees every call: the environment asks for its way through the layers to be printed, or the thread is recorded.
+    /// Every call is observed: its way through the layers is printed, as an environment variable
+    /// requests, or the thread is recorded.
     Trace = 18;
-    /// Somebody observes the thread: a range of the profiler lies around the op.
+    /// The thread is profiled: a range of the profiler is opened around the op.
     Profiler = 31;
     /// Autocast is on: arguments are converted to the dtypes that the op's policy names.
     Autocast = 30;
     /// A level of forward mode is open and an argument may have a tangent, which is pushed forward.
     ForwardAD = 29;
-    /// Composites are taken apart; ops whose arguments require grad are recorded.
+    /// Composites are decomposed; ops whose arguments require grad are recorded.
     Autograd = 28;
     /// Views are linked to their base, and writes counted. The same module as [`Key::Autograd`].
     ADInplaceOrView = 27;
@@ -216,7 +217,7 @@ const _: () = {
 };
 
 impl Geometry {
-    /// The keys that follow from where and how the elements lie.
+    /// The keys that follow from the device and the layout of the elements.
     #[inline(always)]
     pub(super) fn keys(&self) -> KeySet {
         if self.device == Device::Cpu && self.layout == Layout::Strided {
@@ -239,7 +240,7 @@ impl Geometry {
 }
 
 impl Device {
-    /// The keys of what is there.
+    /// The keys of this geometry.
     #[inline(always)]
     pub(crate) fn keys(self) -> KeySet {
         match self {

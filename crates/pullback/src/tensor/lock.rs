@@ -18,7 +18,7 @@ impl<T> SpinLock<T> {
     pub(crate) fn new(value: T) -> Self {
         Self { locked: AtomicBool::new(false), value: UnsafeCell::new(value) }
     }
-    /// The value, of a lock that nobody else can reach.
+    /// The value of a lock that nothing else can reach.
     #[inline]
     pub(crate) fn get_mut(&mut self) -> &mut T {
         // SAFETY: borrowed mutably.

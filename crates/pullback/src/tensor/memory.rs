@@ -1,12 +1,13 @@
-//! Where tensor memory comes from: a caching allocator.
+//! The caching allocator of tensors' memory.
 //!
 //! Blocks are 64-byte aligned and come in size classes. Classes up to 4 KiB live in thread-local
 //! pools (taking one is a few instructions); larger ones in one shared cache, because returning
-//! memory to the system means page faults at the next use, which cost more than most kernels. What the
-//! cache keeps is bounded by what was live lately, so that a loop whose sizes change does not leave a trail of
-//! blocks that nobody asks for again; the blocks that lay longest go first.
-//! With `--cfg pullback_sanitize` there is no cache (`IS_EXACT`): AddressSanitizer sees only what goes to the system.
-//! Invariant: a block's class is a function of its requested size alone, so freeing needs no look-up.
+//! memory to the system means page faults at the next use, which cost more than most kernels. The
+//! size of the cache is bounded by what was live recently, so that a loop whose sizes change does
+//! not leave blocks behind that are never used again; the least recently freed blocks are released
+//! first. With `--cfg pullback_sanitize` there is no cache (`IS_EXACT`): AddressSanitizer sees only
+//! what goes to the system. Invariant: a block's class is a function of its requested size alone,
+//! so freeing needs no look-up.
 
 use crate::local::local;
 use crate::{Error, Result};
@@ -18,15 +19,17 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::Relaxed};
 
 const ALIGN: usize = 64;
-/// Whether each block has the size that was asked for and goes back to the system at once, so that a sanitizer sees an
-/// access beyond its end or after its time. (What is cached or rounded up is memory like any other to it.)
+/// Whether each block has the requested size and goes back to the system at once, so that a
+/// sanitizer sees an access beyond its end or after its time. (What is cached or rounded up is
+/// memory like any other to it.)
 const IS_EXACT: bool = cfg!(pullback_sanitize);
 const SMALL: usize = 4096;
 /// Small classes are multiples of 64 bytes.
 const SMALL_CLASSES: usize = SMALL / ALIGN;
-/// Blocks from this size on come from the C library, whatever the process's allocator is. An allocator that maps
-/// memory without asking the kernel to account for it, as mimalloc does, grants terabytes that are not there; the
-/// process is then killed at the first write, where it should have had an error.
+/// The size from which blocks come from the C library, whatever the process's allocator is. An
+/// allocator that maps memory without asking the kernel to account for it, as mimalloc does, grants
+/// terabytes that are not there; the process is then killed at the first write, where it should
+/// have had an error.
 pub const FROM_KERNEL: usize = 1 << 30;
 /// Bytes of small blocks that a thread takes or returns before it tells the global counter.
 const MOST_UNREPORTED: isize = 1 << 16;
@@ -84,7 +87,7 @@ impl BlockCache {
         self.free.entry(size).or_default().push_back((self.clock, block));
         None
     }
-    /// Takes out the block that lay longest, if more is kept than may be.
+    /// Takes out the least recently freed block, if the cache holds more than it may.
     fn pop_excess(&mut self) -> Option<(usize, FreeBlock)> {
         if CACHED.load(Relaxed) <= self.bound() {
             return None;
@@ -115,15 +118,16 @@ pub(crate) struct Pool {
     free: [Vec<FreeBlock>; SMALL_CLASSES + 1],
     /// Bytes taken less bytes returned on this thread since it last told the global counter.
     unreported: isize,
-    /// How far that may go; negative while the thread is observed, so that each block is reported.
+    /// The bound of that number; negative while the thread is observed, so that each block is
+    /// reported.
     most_unreported: isize,
-    /// Who observes the thread.
+    /// The observer of the thread's memory.
     observer: Option<MemoryObserver>,
 }
 
 impl Pool {
-    /// Counts a block of `size` bytes as returned and keeps it; gives it back if there are many already, or if it is time
-    /// to [`report`], which it says.
+    /// Counts a block of `size` bytes as returned and keeps it. Returns the block instead if there
+    /// are many already, or if it is time to [`report`].
     #[inline(always)]
     fn put(&mut self, block: FreeBlock, size: usize) -> Option<(FreeBlock, bool)> {
         if self.count(-(size as isize)) {
@@ -131,7 +135,7 @@ impl Pool {
         }
         self.keep(block, size).map(|block| (block, false))
     }
-    /// Keeps a block, or gives it back if there are many already.
+    /// Keeps a block, or returns it if there are many already.
     #[inline(always)]
     fn keep(&mut self, block: FreeBlock, size: usize) -> Option<FreeBlock> {
         let list = &mut self.free[size / ALIGN];
@@ -254,10 +258,11 @@ fn note_peak() {
     PEAK.fetch_max(live_bytes(), Relaxed);
 }
 
-/// Is told of elements' memory: where it is and how many bytes, negative if it was given back.
+/// A function that is called for each allocation of elements' memory: with the address and the
+/// number of bytes, negative for a release.
 pub(crate) type MemoryObserver = fn(usize, isize);
 
-/// Lets `observer` see what this thread takes and gives back from now on; `None`: nobody.
+/// Sets the observer of what this thread allocates and releases from now on; `None` removes it.
 pub(crate) fn set_observer(observer: Option<MemoryObserver>) {
     with_pool(|pool| {
         pool.observer = observer;
@@ -283,7 +288,8 @@ pub(crate) fn allocate(bytes: usize) -> Result<NonNull<u8>> {
     allocate_with(bytes, 0)
 }
 
-/// The same for a block with so many bytes of a tensor's elements, which is what observers are told.
+/// Allocates a block of which a tensor's elements take so many bytes, the number that observers
+/// get.
 #[inline]
 pub(crate) fn allocate_with(bytes: usize, elements: usize) -> Result<NonNull<u8>> {
     if bytes <= SMALL && !IS_EXACT {

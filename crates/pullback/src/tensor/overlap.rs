@@ -28,8 +28,8 @@ pub(crate) fn shares_elements(a: &Tensor, b: &Tensor) -> bool {
     reach_same(a.geometry(), b.geometry())
 }
 
-/// As [`overlaps_partly`], of what `a` will be once it has the size `shape`: if it has not, its elements lie row-major
-/// from where it begins.
+/// As [`overlaps_partly`], for `a` after it gets the shape `shape`: if that is another one, its
+/// elements lie row-major from its beginning.
 pub(crate) fn overlaps_partly_resized(a: &Tensor, shape: &[i64], b: &Tensor) -> bool {
     if a.shape() == shape || !shares_storage(a, b) {
         return overlaps_partly(a, b);

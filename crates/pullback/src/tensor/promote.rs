@@ -14,8 +14,8 @@ pub fn default_dtype() -> DType {
     DType::ALL[DEFAULT.load(Relaxed) as usize]
 }
 
-/// The complex dtype of a filled tensor, and the one that printing takes for granted: never one of halves, as those of
-/// numbers in a list or beside tensors are where halves are the default.
+/// The complex dtype of filled tensors, which printing leaves out: never one of halves, other than
+/// that of numbers in a list or beside tensors where halves are the default.
 pub(crate) fn usual_complex() -> DType {
     if default_dtype() == DType::F64 { DType::C128 } else { DType::C64 }
 }

@@ -1,8 +1,9 @@
 //! The tensor record and its counted handle.
 //!
-//! Everything here is about the record's memory: counting, the slots, swapping geometries. The record
-//! comes from the allocator's small pools. The count is exact and readable, because autograd steals
-//! buffers that nobody else holds and the Python face decides by it who owns whom.
+//! Everything here is about the record's memory: counting, the slots, swapping geometries. The
+//! record comes from the allocator's small pools. The count is exact and readable, because autograd
+//! reuses buffers that nothing else holds, and the Python binding decides by it whether wrapper or
+//! tensor owns the other.
 
 use super::{
     Counts, Device, Dims, Geometry, Key, KeySet, Layout, SpinLock, Storage, birth, checked_numel,
@@ -31,7 +32,7 @@ pub struct WeakTensor(NonNull<TensorRecord>);
 /// Facts about a tensor, and its dispatch keys ([`Key`]), one bit each.
 pub(crate) struct Flag;
 impl Flag {
-    /// The leaf's own flag.
+    /// The flag `requires_grad` of a leaf.
     pub(crate) const REQUIRES_GRAD: u32 = 1;
     /// `grad_fn` is set.
     pub(crate) const HAS_GRAD_FN: u32 = 2;
@@ -67,7 +68,7 @@ impl Flag {
     pub(crate) const CONJ: u32 = Key::Conjugate as u32;
     /// Shows the negatives of what its memory holds.
     pub(crate) const NEG: u32 = Key::Negative as u32;
-    /// One of the two, or both.
+    /// One of the two sign bits, or both.
     pub(crate) const UNRESOLVED: u32 = Self::CONJ | Self::NEG;
     /// Its own sizes, strides or offset were set: it may not show all that its views show.
     pub(crate) const RESTRIDED: u32 = 1 << 16;
@@ -81,7 +82,8 @@ struct TensorRecord {
     output_nr: AtomicU32,
     /// For views: the version their `grad_fn` was computed at.
     attr_version: AtomicU32,
-    /// When the tensor was made, or what it shows: see `birth`. (It lies where there would be a gap.)
+    /// The birth of the tensor, or of its base: see `birth`. (The field lies where there would be a
+    /// gap.)
     birth: AtomicU32,
     geometry: AtomicPtr<Geometry>,
     grad_fn: SpinLock<Option<Node>>,
@@ -274,7 +276,8 @@ impl Tensor {
     /// Nobody holds one of those geometries, or a reference to their storage.
     pub(super) unsafe fn drop_replaced(&self) {
         let record = self.record();
-        // What storages do when they go (an owner from outside may run anything) is done without the lock.
+        // Storages are released without the lock, because an owner outside of the library may run
+        // any code.
         let mut gone: SmallVec<[_; 2]> = SmallVec::new();
         record.retired.with(|retired| {
             let current = record.geometry.load(Ordering::Acquire);
@@ -316,12 +319,12 @@ impl Tensor {
     pub fn dtype(&self) -> DType {
         self.geometry().dtype
     }
-    /// Where the elements are.
+    /// The device.
     #[inline(always)]
     pub fn device(&self) -> Device {
         self.geometry().device
     }
-    /// Strided or sparse.
+    /// The layout.
     #[inline(always)]
     pub fn layout(&self) -> Layout {
         self.geometry().layout
@@ -331,11 +334,12 @@ impl Tensor {
     pub fn is_contiguous(&self) -> bool {
         self.geometry().is_contiguous
     }
-    /// The memory, if the device has any.
+    /// The storage, if the device has memory.
     pub fn storage(&self) -> Option<Storage> {
         self.geometry().storage.clone()
     }
-    /// The first element's address, to be read: who writes asks [`Tensor::data_ptr_mut`].
+    /// The address of the first element, for reading; code that writes calls
+    /// [`Tensor::data_ptr_mut`].
     #[inline(always)]
     pub fn data_ptr(&self) -> *const u8 {
         self.geometry().data_ptr()
@@ -359,7 +363,8 @@ impl Tensor {
             None => Ok(()),
         }
     }
-    /// Whether its memory may be that of lazy clones, too, and is copied before it is written.
+    /// Whether its memory may be shared with lazy clones, so that it is copied before it is
+    /// written.
     pub fn is_lazy(&self) -> bool {
         self.geometry().storage.as_ref().is_some_and(Storage::is_lazy)
     }
@@ -399,7 +404,7 @@ impl Tensor {
             self.record().flags.fetch_and(!flag, Ordering::AcqRel);
         }
     }
-    /// Puts `bits` in the place of those in `mask`; gives the flags as they were.
+    /// Replaces the bits in `mask` by `bits`; returns the previous flags.
     pub(super) fn swap_flags(&self, mask: u32, bits: u32) -> u32 {
         let swapped = |flags: u32| Some(flags & !mask | bits);
         let flags = &self.record().flags;
@@ -419,12 +424,12 @@ impl Tensor {
     pub(crate) fn attr_version(&self) -> &AtomicU32 {
         &self.record().attr_version
     }
-    /// When the tensor was made; for a view, what it shows.
+    /// The birth of the tensor; for a view, that of its base.
     #[inline(always)]
     pub(crate) fn birth(&self) -> u32 {
         self.record().birth.load(Relaxed)
     }
-    /// Says that the tensor is as old as that.
+    /// Sets the birth of the tensor.
     #[inline(always)]
     pub(crate) fn set_birth(&self, birth: u32) {
         self.record().birth.store(birth, Relaxed);
@@ -460,7 +465,7 @@ impl Tensor {
         drop(unsafe { record.grad_fn.with_alone(|slot| slot.replace(node)) });
         Ok(())
     }
-    /// Makes `base` the base; a tensor has one at most, so `false` says that it had one.
+    /// Sets `base` as the base; a tensor has at most one, so that `false` means that it had one.
     pub(crate) fn set_base(&self, base: Tensor) -> bool {
         let slot = &self.record().base;
         let null = std::ptr::null_mut();
@@ -485,7 +490,7 @@ impl Tensor {
     pub(crate) fn meta(&self) -> &Mutex<AutogradMeta> {
         self.record().meta.get_or_init(Box::default)
     }
-    /// The Python wrapper's slot; what is in it is the Python face's business.
+    /// The slot of the Python wrapper, whose content only the Python binding knows.
     #[inline(always)]
     pub fn python_slot(&self) -> &AtomicPtr<()> {
         &self.record().python

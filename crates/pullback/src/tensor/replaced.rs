@@ -1,9 +1,10 @@
 //! Memory that tensors no longer show.
 //!
-//! `set_data`, `set_` and `resize_` give a tensor another geometry, growing gives a storage another block, and a
-//! kernel on another thread may still be reading the old one. So the old one is kept, at most until the tensor or
-//! the storage goes. A binding that knows when nobody reads (the Python face does, by the interpreter lock)
-//! announces itself with [`collect`] and calls [`give_back`] at such moments; then it is freed at once.
+//! `set_data`, `set_` and `resize_` give a tensor another geometry, growing gives a storage another
+//! block, and a kernel on another thread may still be reading the old one. So the old one is kept,
+//! at most until the tensor or the storage goes. A binding that knows when no thread reads (the
+//! Python binding does, by the interpreter lock) announces itself with [`collect`] and calls
+//! [`give_back`] at such moments; then it is freed at once.
 
 use super::raw::WeakTensor;
 use super::{Storage, Tensor};
@@ -18,7 +19,7 @@ enum Holder {
 
 /// Whether somebody calls [`give_back`] at all.
 static COLLECTED: AtomicBool = AtomicBool::new(false);
-/// Whether `HOLDERS` has any.
+/// Whether `HOLDERS` is not empty.
 static ANY: AtomicBool = AtomicBool::new(false);
 static HOLDERS: Mutex<Vec<Holder>> = Mutex::new(Vec::new());
 

@@ -21,7 +21,7 @@ pub fn wrap_dim(dim: i64, ndim: usize) -> Result<usize> {
     )))
 }
 
-/// As [`wrap_dim`], for a dimension that is taken apart: a tensor without dimensions has none.
+/// As [`wrap_dim`], for a dimension that must exist: a tensor without dimensions has none.
 ///
 /// # Errors
 /// `IndexError` out of range, or if there are no dimensions.
@@ -38,7 +38,8 @@ pub fn wrap_own_dim(dim: i64, ndim: usize) -> Result<usize> {
 pub fn wrap_dims(dims: Option<&[i64]>, ndim: usize) -> Result<DimList> {
     match dims {
         Some(dims) if !dims.is_empty() => wrap_listed_dims(dims, ndim),
-        // (A few constants in one piece: whoever reads a list that was written number by number waits for it.)
+        // (The list is copied from a constant as a whole, because reading a list that was written
+        // number by number waits for the writes.)
         _ if ndim <= 5 => Ok(DimList::from_buf_and_len([0, 1, 2, 3, 4], ndim)),
         _ => Ok((0..ndim).collect()),
     }
@@ -180,8 +181,8 @@ pub fn view_strides(shape: &[i64], strides: &[i64], target: &[i64]) -> Option<Di
     let mut at = target.len();
     let mut block_numel = 1;
     let mut block_stride = strides.last().copied().unwrap_or(1);
-    // Walk from the inside; each maximal run of dimensions that lie one after another in memory may be
-    // cut up differently.
+    // Walk from the inside; each maximal run of dimensions that lie one after another in memory may
+    // be split differently.
     for dim in (0..shape.len()).rev() {
         block_numel *= shape[dim];
         let ends =
@@ -203,7 +204,7 @@ pub fn view_strides(shape: &[i64], strides: &[i64], target: &[i64]) -> Option<Di
             block_stride = strides[dim - 1];
         }
     }
-    // What is left can only be dimensions of size 1.
+    // The dimensions that remain can only be of size 1.
     while at > 0 {
         at -= 1;
         if target[at] != 1 {

@@ -1,16 +1,17 @@
-//! Sparse tensors: what they are made of.
+//! Sparse tensors and their parts.
 //!
-//! A sparse tensor keeps the elements that are specified in tensors of its own, its parts; all others are zero. The parts
-//! hang on its storage, so that aliases share them as they share memory, and a write (`Tensor::set_sparse`) is seen by all. To
-//! whoever takes it for a strided tensor it shows one zero for all elements: nothing outside of memory can be read. Its
-//! ops are answered by kernels of their own (`dispatch::sparse`, `ops::sparse`). Invariant: parts have no history, and fit
-//! the sizes of each tensor that shows them; the makers in `ops::sparse` check that.
+//! A sparse tensor keeps the elements that are specified in tensors of its own, its parts; all
+//! others are zero. The parts hang on its storage, so that aliases share them as they share memory,
+//! and a write (`Tensor::set_sparse`) is seen by all. To code that treats it as strided it shows
+//! one zero for all elements, so that nothing outside of memory can be read. Its ops are computed
+//! by kernels of their own (`dispatch::sparse`, `ops::sparse`). Invariant: parts have no history,
+//! and fit the sizes of each tensor that shows them; the makers in `ops::sparse` check that.
 
 use super::{Cpu, Dims, Flag, Geometry, Layout, Storage};
 use crate::{DType, Result, Tensor};
 use std::sync::Arc;
 
-/// What a sparse tensor is made of.
+/// The parts of a sparse tensor.
 #[derive(Clone, Debug)]
 pub enum Sparse {
     /// Coordinates and values.
@@ -30,10 +31,12 @@ pub struct Coo {
     pub is_coalesced: bool,
 }
 
-/// Rows (of columns, blocks) one behind the other: (*batch, rows + 1), (*batch, n), (*batch, n, *block, *dense sizes).
+/// Compressed rows (or columns, or blocks) one after the other: (*batch, rows + 1), (*batch, n),
+/// (*batch, n, *block, *dense sizes).
 #[derive(Clone, Debug)]
 pub struct Compressed {
-    /// Where each row begins, int64 or int32, and how many values there are: (*batch, rows + 1).
+    /// The position at which each row begins, int64 or int32, and the number of values: (*batch,
+    /// rows + 1).
     pub compressed: Tensor,
     /// The column of each value, of the same dtype: (*batch, n).
     pub plain: Tensor,
@@ -122,7 +125,7 @@ impl Tensor {
     pub fn is_sparse(&self) -> bool {
         self.has_flag(Flag::SPARSE)
     }
-    /// What a sparse tensor is made of.
+    /// The parts of a sparse tensor.
     pub fn sparse(&self) -> Option<Arc<Sparse>> {
         if !self.is_sparse() {
             return None;

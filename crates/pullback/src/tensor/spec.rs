@@ -1,5 +1,5 @@
-//! What a tensor will look like before it exists: shape, dtype, device, strides. A `meta` function
-//! answers with one; the dispatcher then makes or checks the output.
+//! The spec of a tensor before it exists: shape, dtype, device, strides. A `meta` function returns
+//! one; the dispatcher then makes or checks the output.
 
 use super::shape::{broadcast_shapes, list};
 use super::{
@@ -11,7 +11,7 @@ use crate::error::ensure;
 use crate::{DType, Error, Result, Scalar};
 use pullback_kernels::StridedMut;
 
-/// The shape, dtypes and place of an output.
+/// The shape, dtypes, device, strides and layout of an output.
 #[derive(Clone, Debug)]
 pub struct TensorSpec {
     /// Sizes.
@@ -20,11 +20,11 @@ pub struct TensorSpec {
     pub dtype: DType,
     /// The dtype the inputs are brought to before a pointwise kernel runs.
     pub compute: DType,
-    /// Where.
+    /// The device.
     pub device: Device,
     /// Strides if they are not to be row-major.
     pub strides: Option<Dims>,
-    /// How the elements are kept. What a sparse tensor specifies is not said.
+    /// The layout. Which elements a sparse tensor specifies is not part of it.
     pub layout: Layout,
 }
 
@@ -51,7 +51,7 @@ impl TensorSpec {
         let shape = copied(&tensor.geometry().shape);
         Self { device: tensor.device(), ..Self::of_dims(shape, tensor.dtype()) }
     }
-    /// A row-major tensor with the dtype of `tensor`, where that is.
+    /// A row-major tensor with the dtype of `tensor`, on the device of that.
     #[inline]
     pub fn beside(tensor: &Tensor, shape: &[i64]) -> Self {
         Self { device: tensor.device(), ..Self::of(shape, tensor.dtype()) }
@@ -63,8 +63,8 @@ impl TensorSpec {
         let strides = is_apart.then(|| preserved_strides(tensor.shape(), tensor.strides()));
         Self { strides, ..Self::like(tensor) }
     }
-    /// A tensor of another `shape` with the dtype of `image`, where that is, whose channels lie closest together if those of
-    /// `image` do.
+    /// A tensor of another `shape` with the dtype of `image`, on the device of that, whose channels
+    /// lie closest together if those of `image` do.
     pub(crate) fn in_format_of(image: &Tensor, shape: &[i64]) -> Self {
         let spec = Self::beside(image, shape);
         if image.is_channels_last() { spec.channels_last() } else { spec }
@@ -129,7 +129,8 @@ impl TensorSpec {
         self.dtype = dtype;
         self
     }
-    /// Computes and gives the default floating dtype if the inputs are integers or bools.
+    /// The spec that computes in the default floating dtype, and has it, if the inputs are integers
+    /// or bools.
     pub fn to_float(mut self) -> Self {
         if self.compute.is_integral(true) {
             self.compute = default_dtype();
@@ -137,7 +138,7 @@ impl TensorSpec {
         }
         self
     }
-    /// Computes in `dtype` and gives it.
+    /// The spec that computes in `dtype`, and has it.
     #[inline(always)]
     pub fn computed_in(mut self, dtype: DType) -> Self {
         self.compute = dtype;
@@ -145,7 +146,7 @@ impl TensorSpec {
         self
     }
 
-    /// `tensor` itself, which an op writes to and gives back.
+    /// The spec of `tensor` itself, which an op writes to and returns.
     pub(crate) fn target(tensor: &Tensor) -> Self {
         let strides = Some(dims(tensor.strides()));
         Self { strides, layout: tensor.layout(), ..Self::like(tensor) }
@@ -179,7 +180,7 @@ impl TensorSpec {
         self.device.check_available()?;
         checked_bytes(&self.shape, strides, self.dtype).map(drop)
     }
-    /// Refuses what no row-major tensor of these sizes can be made for, memory aside.
+    /// Refuses sizes of which there can be no row-major tensor, whatever memory there is.
     ///
     /// # Errors
     /// `RuntimeError` for negative sizes, overflow, a device without backend.
@@ -194,7 +195,7 @@ impl TensorSpec {
     /// `RuntimeError` if it cannot.
     #[inline]
     pub(crate) fn holding(self, value: Scalar) -> Result<Self> {
-        // (Into one element of these dtypes PyTorch writes without asking.)
+        // (PyTorch writes into a single element of these dtypes without a check.)
         let is_one = self.dtype.is_narrow_float() && self.shape.iter().all(|&n| n == 1);
         if !(is_one && value.is_real()) {
             value.check_fits(self.dtype)?;

@@ -1,11 +1,12 @@
 //! Storage: counted memory that tensors view.
 //!
-//! The header is a small block that holds short data too; longer data is a block of its own of the caching
-//! allocator, or memory that somebody else owns (numpy, DLPack). The version counter that views and detached aliases share
-//! lives here. Invariant: an address that was read stays valid while anybody may be using it; growing
-//! swaps the block and keeps the old one (see `replaced`), so that a kernel running elsewhere never reads
-//! freed memory. Storages may show the same bytes until one of them is written (see `storage/lazy.rs`), so that who
-//! writes asks for another address than who reads.
+//! The header is a small block that holds short data too; longer data is a block of its own of the
+//! caching allocator, or memory that somebody else owns (numpy, DLPack). The version counter that
+//! views and detached aliases share lives here. Invariant: an address that was read stays valid
+//! while anybody may be using it; growing swaps the block and keeps the old one (see `replaced`),
+//! so that a kernel running elsewhere never reads freed memory. Storages may show the same bytes
+//! until one of them is written (see `storage/lazy.rs`), so that writers call another function for
+//! the address than readers.
 
 mod lazy;
 mod window;
@@ -30,30 +31,31 @@ struct Header {
     handles: AtomicUsize,
     data: AtomicPtr<u8>,
     bytes: AtomicUsize,
-    /// How much of the header's own block is data (needed to give the block back).
+    /// The number of bytes of data in the header's own block, which is needed to release the block.
     inline_bytes: usize,
     version: Version,
-    /// See [`Device::bits`].
+    /// The device as [`Device::bits`] returns it.
     device: AtomicU16,
     /// Whether other storages may show the same bytes.
     is_lazy: AtomicBool,
-    /// Whether its block is not its own to give back: other storages show the data in it, or did.
+    /// Whether other storages show, or have shown, the data in its block, so that it is not its own
+    /// to release.
     is_lent: AtomicBool,
     /// Whether the address is known outside of the library.
     is_exported: AtomicBool,
     /// Whether its size may not change any more: an array shows it.
     is_fixed: AtomicBool,
-    /// Whether it keeps the Python object alive, which otherwise holds a handle.
+    /// Whether the storage keeps its Python object alive; otherwise the object holds a handle.
     owns_python: AtomicBool,
     owner: Mutex<Owner>,
     /// The Python object that stands for this storage, if one was made.
     python: AtomicPtr<()>,
-    /// What a recording knows it by; 0 if none does (see [`watch`]).
+    /// The mark by which a recording knows it; 0 if none does (see [`watch`]).
     mark: AtomicU64,
 }
 
 impl Header {
-    /// How many bytes the block of `owner`, which is this header's, has.
+    /// The number of bytes of the block of `owner`, which is this header's.
     fn room(&self, owner: &Owner) -> usize {
         match owner {
             Owner::Inline => self.inline_bytes,
@@ -77,20 +79,20 @@ enum Owner {
     Inline,
     /// Blocks of the caching allocator with the sizes they were asked for; the last one is in use.
     Blocks(smallvec::SmallVec<[(NonNull<u8>, usize); 1]>),
-    /// Bytes that other storages may show, too, or did: see [`lazy`].
+    /// Bytes that other storages may show, or have shown: see [`lazy`].
     Lazy(Box<Lazy>),
     /// Memory of somebody else, alive as long as this value; cannot grow.
     Foreign(#[allow(dead_code, reason = "kept for its drop")] Keeper),
-    /// Memory of somebody else that the content was moved to, and what held it before.
+    /// Memory of another owner that the content was moved to, and the previous owner.
     Moved(#[allow(dead_code, reason = "kept for its drop")] Keeper, Box<Owner>),
-    /// One zero behind the header, which stands for all elements, and what the tensor is made of.
+    /// One zero behind the header, which stands for all elements, and the parts of a sparse tensor.
     Sparse(Arc<Sparse>),
     /// No memory at all: the storage of tensors on the meta device has a size, and a null pointer that nobody follows.
     Meta,
 }
 
 impl Owner {
-    /// Gives the memory back.
+    /// Releases the memory.
     ///
     /// # Safety
     /// Nobody uses it any more.
@@ -110,7 +112,8 @@ impl Owner {
             Owner::Sparse(_) | Owner::Inline | Owner::Foreign(_) | Owner::Meta => {}
         }
     }
-    /// As [`Owner::release`], for what held the content before it was moved, perhaps more than once.
+    /// As [`Owner::release`], for the owner of the content before it was moved, perhaps more than
+    /// once.
     ///
     /// # Safety
     /// As [`Owner::release`].
@@ -137,7 +140,7 @@ unsafe impl Send for Keeper {}
 unsafe impl Sync for Keeper {}
 
 impl Keeper {
-    /// What lives as long as `value`.
+    /// A keeper that owns `value`.
     pub fn new<T: Send + 'static>(value: T) -> Keeper {
         unsafe fn release<T>(value: *mut ()) {
             // SAFETY: the box made below, given back once.
@@ -145,7 +148,7 @@ impl Keeper {
         }
         Keeper { value: Box::into_raw(Box::new(value)).cast(), release: release::<T> }
     }
-    /// What lives until `release(value)` is called.
+    /// A keeper that calls `release(value)` when it is dropped.
     ///
     /// # Safety
     /// That call, once and on any thread, is sound.
@@ -228,8 +231,8 @@ impl Storage {
         fill(ptr)?;
         Ok(storage)
     }
-    /// Lets `read` see the bytes. As with all memory of tensors, a program that writes to it from another thread meanwhile
-    /// races with itself.
+    /// Calls `read` with the bytes. As with all memory of tensors, a program that writes to it from
+    /// another thread meanwhile has a data race.
     ///
     /// # Errors
     /// `NotImplementedError` for the storage of a meta tensor, which has none.
@@ -252,7 +255,7 @@ impl Storage {
         Self::from_owner(data, bytes, Owner::Foreign(owner))
     }
 
-    /// What stands for the elements of a sparse tensor: one zero, for whoever takes it for a strided one, and its parts.
+    /// The storage of a sparse tensor: one zero, for code that treats it as strided, and its parts.
     pub(super) fn of_sparse(parts: Sparse) -> Result<Storage> {
         let ptr = memory::allocate_with(INLINE_AT + ELEMENT, ELEMENT)?;
         // SAFETY: the block has this many bytes from there on.
@@ -271,7 +274,7 @@ impl Storage {
             _ => None,
         }
     }
-    /// Gives them other parts.
+    /// Sets the parts.
     pub(super) fn set_sparse(&self, parts: Sparse) {
         let new = Owner::Sparse(Arc::new(parts));
         let mut owner =
@@ -320,17 +323,18 @@ impl Storage {
         // SAFETY: the header lives as long as this handle counts.
         unsafe { self.0.as_ref() }
     }
-    /// The first byte, to be read: who writes asks [`Storage::data_ptr_mut`].
+    /// The address of the first byte, for reading; code that writes calls
+    /// [`Storage::data_ptr_mut`].
     #[inline(always)]
     pub fn data_ptr(&self) -> *const u8 {
         self.header().data.load(Ordering::Acquire)
     }
-    /// How many bytes.
+    /// The number of bytes.
     #[inline(always)]
     pub fn nbytes(&self) -> usize {
         self.header().bytes.load(Ordering::Acquire)
     }
-    /// Where the memory is.
+    /// The device.
     pub fn device(&self) -> Device {
         Device::from_bits(self.header().device.load(Ordering::Relaxed))
     }
@@ -357,11 +361,11 @@ impl Storage {
     pub fn use_count(&self) -> usize {
         self.header().handles.load(Ordering::Acquire)
     }
-    /// What a recording knows it by; 0 if none does.
+    /// The mark by which a recording knows it; 0 if none does.
     pub(crate) fn mark(&self) -> u64 {
         self.header().mark.load(Ordering::Relaxed)
     }
-    /// Lets a recording know it.
+    /// Sets the mark by which a recording knows it.
     pub(crate) fn set_mark(&self, mark: u64) {
         self.header().mark.store(mark, Ordering::Relaxed);
     }
@@ -382,8 +386,8 @@ impl Storage {
         let is_others = matches!(owner, Owner::Foreign(_) | Owner::Moved(..) | Owner::Sparse(_));
         is_others || self.header().is_fixed.load(Ordering::Relaxed)
     }
-    /// Says that its size may not change from now on: an array of another library shows it, and would show other memory than
-    /// the tensors do.
+    /// Fixes its size from now on: an array of another library shows it, and would show other
+    /// memory than the tensors do.
     pub(crate) fn fix_size(&self) {
         self.header().is_fixed.store(true, Ordering::Relaxed);
     }
@@ -395,14 +399,15 @@ impl Storage {
     pub fn owns_python(&self) -> bool {
         self.header().owns_python.load(Ordering::Relaxed)
     }
-    /// Lets it keep its Python object alive: the object's handle goes, and what it has is not counted any more. To be called with
-    /// the interpreter's lock.
+    /// Makes the storage keep its Python object alive: the object's handle is not counted any more.
+    /// To be called with the interpreter's lock.
     pub fn give_python(handle: Storage) {
         handle.header().owns_python.store(true, Ordering::Release);
         drop(handle);
     }
-    /// Lets the Python object keep it alive again: what the object has is a handle that counts from now on. Whether the last one
-    /// was gone already: then another thread is about to call [`crate::host::Host::storage_released`].
+    /// Makes the Python object keep the storage alive again: the object's handle is counted from
+    /// now on. Returns whether the last handle was gone already: then another thread is about to
+    /// call [`crate::host::Host::storage_released`].
     ///
     /// # Safety
     /// It keeps its Python object alive, and the interpreter's lock is held.
@@ -421,7 +426,7 @@ impl Storage {
     /// Makes room for `bytes` bytes, keeping the content.
     ///
     /// # Errors
-    /// `RuntimeError` if the memory belongs to somebody else; out of memory.
+    /// `RuntimeError` if the memory has another owner; out of memory.
     pub fn grow(&self, bytes: usize) -> Result<()> {
         if bytes <= self.nbytes() { Ok(()) } else { self.resize(bytes) }
     }
@@ -430,7 +435,7 @@ impl Storage {
     /// beyond the end still read memory of their own; for the same reason no block is replaced by a smaller one.
     ///
     /// # Errors
-    /// `RuntimeError` if the memory belongs to somebody else; out of memory.
+    /// `RuntimeError` if the memory has another owner; out of memory.
     pub fn resize(&self, bytes: usize) -> Result<()> {
         let header = self.header();
         let mut owner = header.owner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -487,8 +492,9 @@ impl Storage {
         unsafe { Self::foreign(self.data_ptr_mut()?.add(start), bytes, Keeper::new(self.clone())) }
     }
 
-    /// Moves the content to `data`. All tensors over this storage show the new memory from now on; who was given the old
-    /// address (NumPy, a `DLPack` consumer) goes on seeing the old memory, which no tensor shows any more.
+    /// Moves the content to `data`. All tensors over this storage show the new memory from now on;
+    /// those that were given the old address (NumPy, a `DLPack` consumer) continue to see the old
+    /// memory, which no tensor shows any more.
     ///
     /// # Safety
     /// `data` points to [`Storage::nbytes`] readable and writable bytes that stay valid until `keeper` is dropped.
@@ -566,7 +572,8 @@ impl Storage {
 }
 
 impl Storage {
-    /// The last handle is gone: the Python object, which may still be used, has the storage from now on.
+    /// The last handle is gone: from now on the Python object, which may still be used, has the
+    /// storage.
     #[cold]
     #[inline(never)]
     fn release_python(&self) {

@@ -1,9 +1,9 @@
-//! What tensors hold whose elements nobody set: whatever the memory held before, or, while
-//! [`set_fill_uninitialized`] says so, a value that shows.
+//! The elements of uninitialised tensors: what the memory held before, or, if
+//! [`set_fill_uninitialized`] requests that, a value that is easy to notice.
 //!
-//! PyTorch fills such memory while deterministic algorithms are asked for, so that a program which reads elements before it
-//! wrote them does the same in every run. Only the ops that users call for such memory ask (`empty` and its kin, `resize_`);
-//! what kernels write at once is left alone.
+//! PyTorch fills such memory while deterministic algorithms are requested, so that a program which
+//! reads elements before it wrote them does the same in every run. Only the ops that users call for
+//! such memory ask (`empty` and its kin, `resize_`); what kernels write at once is left alone.
 
 use super::{Storage, Tensor, extent};
 use crate::DType;
@@ -12,24 +12,24 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 static IS_FILLED: AtomicBool = AtomicBool::new(false);
 
-/// Whether elements that nobody set are NaN, or the largest number of an integer dtype, or true.
+/// Whether uninitialised elements become NaN, or the largest number of an integer dtype, or true.
 pub fn set_fill_uninitialized(is_filled: bool) {
     IS_FILLED.store(is_filled, Relaxed);
 }
 
-/// Whether such elements are given a value.
+/// Whether uninitialised elements are filled.
 pub fn is_filling_uninitialized() -> bool {
     IS_FILLED.load(Relaxed)
 }
 
 impl Tensor {
-    /// This fresh tensor, whose elements nobody set, with the value that shows, if they are to have one.
+    /// Fills this fresh, uninitialised tensor if that is requested, and returns it.
     #[must_use]
     pub fn filled_if_enabled(self) -> Tensor {
         self.fill_if_enabled();
         self
     }
-    /// As [`Tensor::filled_if_enabled`], of a tensor that others hold too.
+    /// As [`Tensor::filled_if_enabled`], for a tensor with other handles.
     pub(crate) fn fill_if_enabled(&self) {
         if IS_FILLED.load(Relaxed) && !self.is_sparse() {
             self.fill_fresh();
@@ -59,7 +59,8 @@ pub(super) fn fill(storage: &Storage, from: usize, to: usize, dtype: DType) {
     }, else fill(storage, from, to, DType::U8));
 }
 
-/// NaN; the largest number where there is none.
+/// The value that uninitialised elements are filled with: NaN, or the largest number of dtypes
+/// without NaN.
 fn shown<T: Element>() -> T {
     let dtype = T::DTYPE;
     if dtype == DType::Bool {

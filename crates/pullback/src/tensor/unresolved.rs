@@ -1,10 +1,11 @@
-//! Tensors that show something else than what their memory holds: its conjugate (the conj bit), its negative (the neg
-//! bit), or both.
+//! Tensors whose values are not those in their memory but the conjugates (the conj bit), the
+//! negatives (the neg bit), or both.
 //!
-//! A view of the conjugates is made by setting a bit, and computes nothing. Views of it, other handles to it and copies of
-//! its geometry keep the bits; whoever reads or writes elements applies them. [`Tensor::copy_data`] does, and what is made
-//! of it; kernels do not: ops are given resolved arguments (`dispatch::resolve`). Invariant: the conj bit is set of complex
-//! tensors only.
+//! A view of the conjugates is made by setting a bit, and computes nothing. Views of it, other
+//! handles to it and copies of its geometry keep the bits; code that reads or writes elements
+//! applies them. [`Tensor::copy_data`] and the functions that use it do; kernels do not: they get
+//! resolved arguments (`dispatch::resolve`). Invariant: the conj bit is set of complex tensors
+//! only.
 
 use super::shape::broadcast_strides;
 use super::{Cpu, Flag, overlaps_partly};
@@ -12,21 +13,22 @@ use crate::{DType, Result, Tensor};
 use pullback_kernels::{Iter, StridedRef, elementwise};
 
 impl Tensor {
-    /// Whether it shows the conjugates of what its memory holds (or, if it is also [`Tensor::is_neg`], the negatives of
-    /// these).
+    /// Whether the values are the conjugates of those in memory (or, if it is also
+    /// [`Tensor::is_neg`], the negatives of these).
     pub fn is_conj(&self) -> bool {
         self.has_flag(Flag::CONJ)
     }
-    /// Whether it shows the negatives of what its memory holds.
+    /// Whether the values are the negatives of those in memory.
     pub fn is_neg(&self) -> bool {
         self.has_flag(Flag::NEG)
     }
-    /// Whether it is one of the two.
+    /// Whether the conj bit or the neg bit is set.
     #[inline(always)]
     pub fn is_unresolved(&self) -> bool {
         self.has_flag(Flag::UNRESOLVED)
     }
-    /// What errors call its bits, the conj bit first, and the method that resolves them; `None` if it has none.
+    /// The name of its bits in errors, the conj bit first, and of the method that resolves them;
+    /// `None` if it has none.
     pub fn unresolved_names(&self) -> Option<(&'static str, &'static str)> {
         if self.is_conj() {
             return Some(("conjugate", "resolve_conj()"));
@@ -38,11 +40,12 @@ impl Tensor {
     pub(crate) fn sign_bits(&self) -> u32 {
         self.flags() & Flag::UNRESOLVED
     }
-    /// Gives it these bits in the place of its own.
+    /// Sets the conj bit and the neg bit.
     pub(crate) fn set_sign_bits(&self, bits: u32) {
         self.swap_flags(Flag::UNRESOLVED, bits);
     }
-    /// This fresh tensor with the bits of `source`, whose memory it shows. A conj bit is none for real numbers.
+    /// This fresh tensor with the bits of `source`, whose memory it shows. Real tensors get no conj
+    /// bit.
     #[inline]
     pub(crate) fn with_bits_of(self, source: &Tensor) -> Tensor {
         if source.is_unresolved() {
@@ -51,7 +54,7 @@ impl Tensor {
         }
         self
     }
-    /// A tensor whose memory holds what this one shows: itself, or a copy. No history.
+    /// A tensor whose memory holds the values of this one: itself, or a copy. No history.
     pub(crate) fn resolved(&self, cpu: Cpu) -> Result<Tensor> {
         if self.is_unresolved() { self.dense_copy(cpu) } else { Ok(self.clone()) }
     }

@@ -38,7 +38,7 @@ impl Version {
             at: AtomicU64::new(0),
         }
     }
-    /// A counter that goes on from here by itself.
+    /// A counter that starts at this count and is independent of it.
     pub(crate) fn fork(&self) -> Version {
         Version {
             count: AtomicU32::new(self.get()),
@@ -70,7 +70,7 @@ impl Version {
         self.by.store(std::ptr::from_ref(name).cast_mut(), Ordering::Relaxed);
         self.at.store(CallSite::here().to_bits(), Ordering::Relaxed);
     }
-    /// From now on the last write is remembered.
+    /// Makes the counter remember the last write from now on.
     #[inline(always)]
     pub(crate) fn watch(&self) {
         self.is_watched.store(true, Ordering::Relaxed);
@@ -99,9 +99,9 @@ impl Version {
 
 /// A write that was remembered.
 pub(crate) struct Write {
-    /// As a program spells it.
+    /// The write as a program spells it.
     pub(crate) text: String,
-    /// The name of the form that gives a new tensor, if there is one.
+    /// The name of the out-of-place form, if there is one.
     pub(crate) functional: Option<&'static str>,
     /// Whether it was the form with `out=`.
     pub(crate) is_out: bool,

@@ -1,4 +1,5 @@
-//! What a recording (`crate::capture`) watches below the ops: which storages it knows, when they end, and what it cannot see.
+//! The part of a recording (`crate::capture`) below the ops: the storages that it knows, their
+//! ends, and events that it cannot record.
 //!
 //! A storage that a recording knows has a mark: the recording's number and one of its own. The mark says what a tensor shows
 //! however the tensor came to be, so that views and aliases need no bookkeeping; it holds nothing alive, so that memory is given
@@ -45,7 +46,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Begins one; `None` while another is on.
+    /// Begins a recording; `None` while another is on.
     pub(crate) fn begin() -> Option<Watch> {
         let number = LAST.fetch_add(1, Relaxed).wrapping_add(1).max(1);
         RECORDING.compare_exchange(0, number, Relaxed, Relaxed).ok()?;
@@ -59,7 +60,7 @@ impl Watch {
     pub(crate) fn mark(&self, index: usize) -> u64 {
         u64::from(self.number) << 32 | (index as u64 + 1)
     }
-    /// The index of which this is the mark.
+    /// The index that a mark has in this recording.
     pub(crate) fn index(&self, mark: u64) -> Option<usize> {
         let is_own = mark >> 32 == u64::from(self.number);
         if is_own { ((mark & u64::from(u32::MAX)) as usize).checked_sub(1) } else { None }
@@ -102,8 +103,8 @@ pub(super) fn note_end(mark: u64) {
     }
 }
 
-/// Says that what this thread records, if it does, cannot be replayed, and why. The first reason stays, with the line of the
-/// program.
+/// Records that the recording of this thread, if there is one, cannot be replayed, and why. The
+/// first reason stays, with the line of the program.
 #[cold]
 #[inline(never)]
 pub(crate) fn refuse(reason: impl FnOnce() -> String) {

@@ -13,7 +13,7 @@ use pyo3::types::{PyDict, PyList};
 use std::ffi::CString;
 use std::sync::Arc;
 
-/// Keeps the stacks.
+/// The recorder of Python stacks.
 pub(crate) struct Stacks;
 
 impl Stacks {
@@ -39,7 +39,7 @@ impl Stacks {
 
 impl AnomalyRecorder for Stacks {
     fn record(&self, node: &Node, parent: Option<Node>) {
-        // (Without an interpreter, or memory for its objects, nothing is noted down.)
+        // (Without an interpreter, or memory for its objects, nothing is recorded.)
         let _ = Python::try_attach(|py| Self::try_record(py, node, parent.as_ref()));
     }
     fn recall(&self, node: &Node) -> Option<Origin> {
@@ -49,7 +49,7 @@ impl AnomalyRecorder for Stacks {
         let _ = Python::try_attach(|py| {
             let text = CString::new(text).unwrap_or_default();
             let category = py.get_type::<PyUserWarning>();
-            // The explanation belongs to an error, which it must not replace where warnings are errors.
+            // The warning belongs to an error, which it must not replace where warnings are errors.
             if let Err(error) = PyErr::warn(py, &category, &text, 1) {
                 error.print(py);
             }

@@ -20,7 +20,7 @@ fn parse(device_type: &Bound<'_, PyAny>, function: &str) -> PyResult<Option<Auto
     AutocastDevice::parse(text.to_str()?).map_err(raise)
 }
 
-/// One that has autocast.
+/// A device type that has autocast.
 fn target(device_type: &Bound<'_, PyAny>, function: &str) -> PyResult<AutocastDevice> {
     parse(device_type, function)?.ok_or_else(|| {
         PyRuntimeError::new_err(format!("unknown device type for autocast: '{device_type}'"))

@@ -1,7 +1,8 @@
-//! What `ctx` holds and can do: the members of `_FunctionBase`.
+//! The members of `ctx`, an instance of `_FunctionBase`.
 //!
-//! The node of a call owns its context. The context finds the node through a weak handle, which is made when somebody
-//! could ask for it: when a context outlives its call in other hands, is shown as a `grad_fn`, or runs.
+//! The node of a call owns its context. The context finds the node through a weak handle, which is
+//! made when it may be needed: when a context outlives its call in other hands, is shown as a
+//! `grad_fn`, or runs.
 
 use super::hook::optional;
 use super::hook_dicts::HookDicts;
@@ -32,30 +33,30 @@ pub(crate) struct Context {
     pub(super) dirty: PyField,
     pub(super) non_differentiable: PyField,
     pub(super) saved_for_forward: PyField,
-    /// What the user set it to.
+    /// The value of `needs_input_grad`, if the user has set one.
     needs_input_grad: PyField,
     /// The [`super::hook_dicts::HookDicts`] of the node.
     pub(super) hooks: PyField,
-    /// A tensor that it was shown as the `grad_fn` of.
+    /// A tensor whose `grad_fn` it was returned as.
     pub(super) tensor: OnceLock<WeakTensor>,
     pub(super) node: RefCell<WeakNode>,
     /// The node, if no graph holds it any more: then it is the context's (see `function`).
     kept_node: RefCell<Option<Box<Node>>>,
-    /// Whether it was shown as a `grad_fn`.
+    /// Whether it was returned as a `grad_fn`.
     pub(super) is_shown: Cell<bool>,
     pub(super) saved: RefCell<Saved>,
     pub(super) has_saved: Cell<bool>,
     pub(super) freed_at: Cell<Option<CallSite>>,
     pub(super) keep_undefined: Cell<bool>,
     pub(super) skip_non_differentiable: Cell<bool>,
-    /// What the arguments were.
+    /// The kinds of the arguments.
     pub(super) inputs: RefCell<Kinds>,
 }
 
 /// What was saved, with gaps where the user gave `None`.
 pub(super) type Saved = SmallVec<[Option<SavedTensor>; 1]>;
 
-/// What an argument is to the engine.
+/// The kind of an argument.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum InputKind {
     Other,
@@ -105,7 +106,7 @@ impl Context {
         fields.into_iter().for_each(f);
     }
 
-    /// The members that are there to be read and set.
+    /// The members that can be read and set.
     pub(crate) fn members() -> Vec<ffi::PyMemberDef> {
         vec![
             member(c"to_save", offset_of!(Context, to_save)),
@@ -133,7 +134,7 @@ impl Context {
         drop(old);
     }
 
-    /// The node that it keeps, which it has no longer.
+    /// Returns the node that it keeps, which it keeps no longer.
     pub(crate) fn take_kept_node(&self, py: Python<'_>) -> Option<Box<Node>> {
         let node = self.kept_node.take()?;
         if let Some(hooks) = self.hooks_of_node(py) {
@@ -142,7 +143,7 @@ impl Context {
         Some(node)
     }
 
-    /// Where the node is that it keeps; null if it keeps none.
+    /// The slot of the node that it keeps; null if it keeps none.
     pub(super) fn kept_node_slot(&self) -> *const Node {
         self.kept_node.borrow().as_ref().map_or(std::ptr::null(), |node| &raw const **node)
     }
@@ -159,7 +160,7 @@ impl Context {
         })
     }
 
-    /// Of each argument whether it was a tensor.
+    /// For each argument whether it was a tensor.
     pub(super) fn are_tensors(&self) -> Vec<bool> {
         self.inputs.borrow().iter().map(|&kind| kind != InputKind::Other).collect()
     }
@@ -173,10 +174,11 @@ impl Context {
         drop(saved);
     }
 
-    /// Refuses to give what the end of a backward freed.
+    /// Refuses to return values that the end of a backward has freed.
     pub(super) fn check_kept(&self) -> PyResult<()> {
         let Some(at) = self.freed_at.get() else { return Ok(()) };
-        // (Taken first: the text of lines is asked for in Python, where other threads may go on.)
+        // (This is read first, because the text of lines is read by Python code, during which other
+        // threads may run.)
         let node = self.node.borrow().upgrade();
         Err(raise(freed(node.as_ref(), at)))
     }
@@ -188,7 +190,8 @@ impl Context {
         self.check_kept()?;
         let node = self.node.borrow().upgrade();
         let mut items: SmallVec<[Bound<'py, PyAny>; 4]> = SmallVec::new();
-        // One by one: hooks on saved tensors may do anything with the context.
+        // The tensors are unpacked one by one, because hooks on saved tensors may do anything with
+        // the context.
         for index in 0..self.saved.borrow().len() {
             let saved = self.saved.borrow().get(index).cloned().flatten();
             let tensor = match (saved, &node) {
@@ -228,7 +231,7 @@ impl Context {
     }
 }
 
-/// The node of a context whose metadata are asked for.
+/// The node of a context whose metadata are requested.
 fn noted(this: &Context) -> PyResult<Node> {
     this.node.borrow().upgrade().ok_or_else(|| {
         PyRuntimeError::new_err(
@@ -279,7 +282,7 @@ keepers! {
     mark_non_differentiable: non_differentiable;
 }
 
-/// Makes functions of a context that take nothing.
+/// Declares functions of a context that take no arguments.
 macro_rules! plain {
     ($($name:ident($py:ident, $this:ident, $object:ident) $body:expr;)*) => {$(
         fn $name($py: Python<'_>, slf: *mut PyObject) -> Reply {

@@ -1,4 +1,5 @@
-//! Python's cycle collector and the library's own cycles: those of leaves through gradients that were recorded.
+//! Python's cycle collector and the library's own cycles, which lead from leaves through recorded
+//! gradients back to them.
 //!
 //! No Python object need be in such a cycle, so the collector cannot see it. Each full collection lets the library look
 //! for its cycles afterwards; nothing is looked for before there could be one.
@@ -22,7 +23,7 @@ pub(crate) fn watch(py: Python<'_>) -> PyResult<()> {
     py.import("gc")?.getattr("callbacks")?.call_method1("append", (callback,)).map(drop)
 }
 
-/// What `gc.callbacks` has of the library: after a full collection, frees what only cycles hold.
+/// The callback in `gc.callbacks`: after a full collection, frees tensors that only cycles hold.
 #[pyfunction]
 fn _collect_cycles(phase: &str, info: &Bound<'_, PyDict>) -> PyResult<()> {
     const FULL: u32 = 2;

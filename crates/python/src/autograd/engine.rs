@@ -19,7 +19,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use smallvec::SmallVec;
 
-/// The edge that a tensor, or a pair of node and number, stands for; and whether it requires grad.
+/// The edge that a tensor, or a pair of a node and a number, stands for; and whether it requires
+/// grad.
 fn edge_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Edge>> {
     if let Some(tensor) = as_tensor(object) {
         return tensor.gradient_edge().map(Some).map_err(raise);
@@ -111,7 +112,7 @@ fn plain_type_name(object: &Bound<'_, PyAny>) -> String {
 
 type Roots = (Vec<Edge>, Vec<Option<Tensor>>);
 
-/// Where to start, and with what. `batched` gradients were checked and taken apart before.
+/// The edges and gradients to start with. `batched` gradients were checked and unwrapped before.
 fn roots(outputs: &Bound<'_, PyAny>, grads: Option<&Bound<'_, PyAny>>) -> PyResult<Roots> {
     let outputs = each(outputs)?;
     let grads = grads.filter(|g| !g.is_none()).map(each).transpose()?;
@@ -248,7 +249,7 @@ fn _queue_callback(callback: Bound<'_, PyAny>) -> PyResult<()> {
     .map_err(raise)
 }
 
-/// Runs `callback()` when the backward that is running is over, be it by an error.
+/// Runs `callback()` when the running backward ends, also if it ends with an error.
 #[pyfunction]
 fn _at_end_of_backward(callback: Bound<'_, PyAny>) -> PyResult<()> {
     let callback = Held::new(callback.unbind());
@@ -294,7 +295,8 @@ fn _will_engine_execute_node(node: &Bound<'_, PyAny>) -> PyResult<bool> {
     }
     engine::will_execute(&node).map_err(raise)
 }
-/// As ``_will_engine_execute_node``, for leaves too: then it says whether their gradient is wanted.
+/// As ``_will_engine_execute_node``, for leaves too: for them it returns whether their gradient is
+/// computed.
 #[pyfunction]
 fn _engine_runs(node: &Bound<'_, PyAny>) -> PyResult<bool> {
     let Some(node) = node_of(node) else { return Ok(false) };
@@ -313,7 +315,7 @@ fn _peek_sequence_nr() -> u64 {
     pullback::autograd::peek_sequence_nr()
 }
 
-/// Counts a write that was made past the library; inference tensors have no counter.
+/// Counts a write that was made without the library; inference tensors have no counter.
 #[pyfunction]
 fn _increment_version(tensors: Vec<Bound<'_, PyAny>>) -> PyResult<()> {
     for object in &tensors {

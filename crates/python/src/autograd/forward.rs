@@ -1,6 +1,6 @@
 //! Forward mode: levels, dual tensors, the switch, and the `jvp` of custom functions.
 //!
-//! `pullback.autograd.forward_ad` is what users see of it.
+//! `pullback.autograd.forward_ad` is the public interface.
 
 use super::context::Context;
 use super::hook::optional;
@@ -46,7 +46,7 @@ fn to_python<'py>(py: Python<'py>, tensor: Tensor) -> PyResult<Bound<'py, PyAny>
 fn _enter_dual_level() -> PyResult<usize> {
     forward::enter_dual_level().map_err(raise)
 }
-/// Ends it; other threads may have opened levels since.
+/// Ends a level; other threads may have opened levels since.
 #[pyfunction]
 fn _jvp_exit(level: i64) -> PyResult<()> {
     forward::exit_nested_level(level_number(level)?);
@@ -95,7 +95,8 @@ fn _set_fwd_grad_enabled(enabled: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 
-/// Asks the user's `jvp` for the tangents of the outputs: `given` are those of the tensors among the inputs.
+/// Calls the user's `jvp` for the tangents of the outputs; `given` are the tangents of the tensors
+/// among the inputs.
 pub(super) fn run_jvp(
     object: &Bound<'_, PyAny>,
     context: &Context,

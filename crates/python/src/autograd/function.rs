@@ -1,4 +1,4 @@
-//! Custom functions: `autograd.Function` whole.
+//! Custom functions: the implementation of `autograd.Function`.
 //!
 //! The node owns the context object, the context knows its node weakly; the `grad_fn` of the outputs
 //! is the context. A context that was shown as one, and that Python still holds when the last handle of its node goes,
@@ -36,9 +36,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// The library's side of a context.
 pub(crate) struct Body {
     context: ManuallyDrop<Py<PyAny>>,
-    /// Whether the reference to the context counts. If not, the context owns the node. Changed with the GIL held.
+    /// Whether the reference to the context is counted. If not, the context owns the node. Changed
+    /// with the GIL held.
     owns_context: AtomicBool,
-    /// What the outputs without gradient are: zeros like them stand for their gradients.
+    /// The specs of the outputs without gradient: zeros like them are passed as their gradients.
     others: SmallVec<[Option<Box<TensorSpec>>; 2]>,
 }
 
@@ -86,9 +87,10 @@ impl Drop for Body {
         if !*self.owns_context.get_mut() {
             return;
         }
-        // Without an interpreter there is nothing to give back to.
+        // Without an interpreter the reference cannot be given back.
         let _ = Python::try_attach(|py| {
-            // Who still holds the context cannot use what was saved for a graph that is gone.
+            // Code that still holds the context cannot use values that were saved for a freed
+            // graph.
             if is_shared(self.context.bind(py)) {
                 self.known(py).release();
             }
@@ -104,7 +106,8 @@ impl Body {
         Body { context, owns_context: AtomicBool::new(true), others }
     }
 
-    /// Lets the body of `node`, which its context kept, own the context again: a reference of the caller's that counts.
+    /// Makes the body of `node`, which its context kept, own the context again; it takes over a
+    /// counted reference of the caller.
     pub(crate) fn take_context(node: &Node) {
         let body = node.backward().and_then(Backward::as_any);
         let body = body.and_then(|body| body.downcast_ref::<Body>());
@@ -142,7 +145,7 @@ impl Body {
         self.results(context, result)
     }
 
-    /// Checks what the user's backward gave: one gradient per tensor argument.
+    /// Checks the results of the user's backward: one gradient per tensor argument.
     fn results(&self, context: &Bound<'_, PyAny>, result: Bound<'_, PyAny>) -> PyResult<Grads> {
         let kinds = self.known(context.py()).inputs.borrow();
         let single = [result.as_ptr()];
@@ -201,7 +204,7 @@ impl Body {
 /// `backward` and `vjp` of the class `Function` itself, which stand for "not defined".
 static UNDEFINED: PyOnceLock<[Py<PyAny>; 2]> = PyOnceLock::new();
 
-/// What the user defined of `backward` and `vjp`: not both.
+/// The `backward` or `vjp` that the user defined; both together are refused.
 fn users_backward<'py>(context: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = context.py();
     let [no_backward, no_vjp] = UNDEFINED.get_or_try_init(py, || -> PyResult<_> {
@@ -222,7 +225,7 @@ fn users_backward<'py>(context: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny
     Ok(vjp)
 }
 
-/// Runs `f` on the tensors in what the user gave, `None` where that is `None`; anything else is refused.
+/// Runs `f` on the tensors in the user's results, `None` included; any other object is refused.
 fn each_tensor_in(
     given: &Bound<'_, PyAny>,
     refuse: impl Fn(usize, &Bound<'_, PyAny>) -> PyErr,
@@ -295,7 +298,7 @@ unsafe fn read_inputs(
     Ok(())
 }
 
-/// Puts the thread's modes back on every way out.
+/// Restores the thread's modes on every way out.
 struct FunctionModes(u64);
 impl Drop for FunctionModes {
     fn drop(&mut self) {
@@ -303,7 +306,7 @@ impl Drop for FunctionModes {
     }
 }
 
-/// What a call takes from the class.
+/// The attributes of the class that a call uses.
 pub(crate) struct Protocol {
     contexts: Py<PyAny>,
     forward: Py<PyAny>,
@@ -311,7 +314,7 @@ pub(crate) struct Protocol {
 }
 
 impl Protocol {
-    /// Of this class.
+    /// The attributes of this class.
     pub(crate) fn of(class: &Bound<'_, PyAny>) -> PyResult<Protocol> {
         let py = class.py();
         let contexts = class.getattr(intern!(py, "_backward_cls")).map_err(|_| {
@@ -327,7 +330,7 @@ impl Protocol {
         let has_setup = has_setup.is_ok_and(|has| has.is_truthy().unwrap_or(false));
         Ok(Protocol { contexts: contexts.unbind(), forward, has_setup })
     }
-    /// Another holder of the same.
+    /// Another handle to the same attributes.
     pub(crate) fn clone_ref(&self, py: Python<'_>) -> Protocol {
         Protocol {
             contexts: self.contexts.clone_ref(py),
@@ -335,7 +338,7 @@ impl Protocol {
             has_setup: self.has_setup,
         }
     }
-    /// The objects it refers to.
+    /// The objects that it refers to.
     pub(crate) fn objects(&self) -> [*mut PyObject; 2] {
         [self.contexts.as_ptr(), self.forward.as_ptr()]
     }
@@ -394,7 +397,7 @@ pub(crate) fn apply_with(cls: &Bound<'_, PyAny>, protocol: &Protocol, args: Args
         // SAFETY: the arguments of a call live as long as it.
         return unsafe { record(cls, protocol, args.all, None).map(Bound::into_ptr) };
     }
-    // What forward leaves to its defaults is an argument of setup_context too.
+    // Arguments that forward leaves to their defaults are arguments of setup_context too.
     let py = cls.py();
     let module = py.import(intern!(py, "pullback.autograd.function"))?;
     let (positional, named) = args.to_python(py)?;
@@ -404,7 +407,8 @@ pub(crate) fn apply_with(cls: &Bound<'_, PyAny>, protocol: &Protocol, args: Args
     unsafe { record(cls, protocol, all, Some(&bound)).map(Bound::into_ptr) }
 }
 
-/// What the function gives within a transform, or for batched arguments, where that is another matter.
+/// The result of the function within a transform, or for batched arguments, if that needs special
+/// treatment.
 #[cold]
 fn apply_in_transform<'py>(
     cls: &Bound<'py, PyAny>,
@@ -417,7 +421,7 @@ fn apply_in_transform<'py>(
     Ok(if result.is(py.NotImplemented()) { None } else { Some(result) })
 }
 
-/// For the profiler: the range of a call.
+/// Opens the profiler's range of a call.
 #[cold]
 fn open_range(cls: &Bound<'_, PyAny>, inputs: &[Tensor]) -> PyResult<Open> {
     let name = cls.getattr(intern!(cls.py(), "__name__"))?.extract::<String>()?;
@@ -468,8 +472,8 @@ unsafe fn record<'py>(
     wrap_results(py, raw, results, is_tuple)
 }
 
-/// Whether forward gave one fresh tensor and marked none: then that is the result, and all there is to do is to give it
-/// its history.
+/// Whether forward returned one fresh tensor and marked none: then that tensor is the result, and
+/// only its history is set.
 fn is_plain(context: &Context, inputs: &Inputs, output: &Tensor) -> bool {
     context.dirty.is_none()
         && context.non_differentiable.is_none()
@@ -493,7 +497,7 @@ fn finish_plain(object: Bound<'_, PyAny>, inputs: Inputs, output: &Tensor) -> Py
     if is_reachable {
         context.link(&node);
     }
-    // First, as hooks see an output with its history.
+    // This comes first, because hooks see an output with its history.
     output.set_history(node, 0);
     if let Some(wanted) = wanted {
         let mut saved = Saved::new();
@@ -511,7 +515,7 @@ fn finish_plain(object: Bound<'_, PyAny>, inputs: Inputs, output: &Tensor) -> Py
     creation::announce().map_err(raise)
 }
 
-/// Lets go of what the user marked and wanted saved.
+/// Drops the tensors that the user marked or saved.
 fn forget_marks(py: Python<'_>, context: &Context) {
     let marks =
         [&context.to_save, &context.dirty, &context.non_differentiable, &context.saved_for_forward];

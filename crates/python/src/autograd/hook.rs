@@ -78,7 +78,8 @@ fn replaces_none(hook: &Bound<'_, PyAny>) -> PyErr {
     ))
 }
 
-/// Registers the closure over a tensor's dictionary of hooks. (Whether it requires grad is the caller's to ask.)
+/// Registers the closure over a tensor's dictionary of hooks. (The caller has to check whether the
+/// tensor requires grad.)
 pub(crate) fn register(tensor: &Tensor, hooks: HookDict) -> PyResult<Registered> {
     let hook = Arc::new(move |grad: Option<&Tensor>| run_tensor_hooks(&hooks, grad).map_err(carry));
     let closures = count_of(&hook);
@@ -118,7 +119,7 @@ pub(crate) fn tuple<'py>(py: Python<'py>, grads: &Grads) -> PyResult<Bound<'py, 
     PyTuple::new(py, items?)
 }
 
-/// What a node hook gave instead of `old`.
+/// The replacement that a node hook returned for `old`.
 fn replaced(
     old: &Grads,
     given: &Bound<'_, PyTuple>,

@@ -1,10 +1,11 @@
 //! The dictionaries of hooks of a leaf or a node, as Python and its cycle collector see them.
 //!
-//! The library's hooks from Python are closures, each over one dictionary, held by a leaf or a node in Rust. A
-//! [`HookDicts`] holds the same dictionaries for Python: it is owned by the wrappers of the tensor and of the node,
-//! never by the library. So a dictionary has two owners, and the collector must be shown both. It shows its own
-//! reference always, and the closure's if it knows all who hold the closure's leaf or node: then these are wrappers that
-//! own a reference to it, and what keeps one of them alive keeps it alive. That makes cycles through hooks
+//! The library's hooks from Python are closures, each over one dictionary, held by a leaf or a node
+//! in Rust. A [`HookDicts`] holds the same dictionaries for Python: it is owned by the wrappers of
+//! the tensor and of the node, never by the library. So a dictionary has two owners, and the
+//! collector must be shown both. It always shows its own reference, and the closure's if it knows
+//! all holders of the closure's leaf or node: then these are wrappers that own a reference to it,
+//! and whatever keeps one of them alive keeps it alive. That makes cycles through hooks
 //! collectable, and no others: what a graph still needs is never taken apart.
 
 use super::node::PyNode;
@@ -21,18 +22,18 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What the hooks of a dictionary are given.
+/// The kind of hooks in a dictionary.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HookKind {
-    /// The gradient of output number so much of the node; 0 for a leaf.
+    /// Hooks on the gradient of the node's output with this number; 0 for a leaf.
     Tensor(u32),
-    /// The leaf whose `.grad` was updated.
+    /// Hooks on a leaf whose `.grad` was updated.
     Accumulate,
-    /// The gradients that the node is given.
+    /// Hooks on the gradients that the node receives.
     Pre,
-    /// The gradients that the node gives.
+    /// Hooks on the gradients that the node returns.
     Post,
-    /// Nothing: the dictionary is what users and anomaly mode note down of the node.
+    /// No hooks: the dictionary holds the node's metadata, of users and of anomaly mode.
     Metadata,
 }
 
@@ -40,9 +41,9 @@ pub(crate) enum HookKind {
 pub(crate) struct Entry {
     kind: HookKind,
     dict: Py<PyDict>,
-    /// How many places hold the closure: one, its leaf or node, if none is running it.
+    /// The number of holders of the closure while it is not running: one, its leaf or node.
     closures: Closures,
-    /// By which the library forgets it; none for metadata.
+    /// The identity by which the library removes it; none for metadata.
     id: Option<HookId>,
     /// Shared with the closure: the [`HookDicts`] that this is in.
     owner: Arc<AtomicPtr<()>>,
@@ -94,13 +95,13 @@ pub(crate) struct Registered {
     pub(crate) id: Option<HookId>,
 }
 
-/// How many handles of `hook` there are, to be asked later.
+/// The number of handles of `hook`, as a function that is called later.
 pub(super) fn count_of<T: ?Sized + Send + Sync + 'static>(hook: &Arc<T>) -> Closures {
     let hook = Arc::downgrade(hook);
     Box::new(move || hook.strong_count())
 }
 
-/// See the module's page.
+/// The dictionaries of hooks of a leaf or a node; see the module's comment.
 #[pyclass(name = "_HookDicts", module = "torch._C", frozen)]
 pub(crate) struct HookDicts {
     /// The node whose hooks they are, by address, and what keeps the address from being used again; none for a leaf.
@@ -112,7 +113,7 @@ pub(crate) struct HookDicts {
     wrapper: AtomicPtr<Node>,
     /// The wrappers of tensors that own a reference to this.
     tensors: Mutex<Vec<AtomicPtr<TensorObject>>>,
-    /// Where this is, for those that find it through the node; null once it is going.
+    /// The address of this object, for access through the node; null once it is being dropped.
     owner: Arc<AtomicPtr<()>>,
 }
 
@@ -141,7 +142,7 @@ impl HookDicts {
         Ok(made)
     }
 
-    /// Those of a node, if there are any.
+    /// The dictionaries of a node, if there are any.
     pub(super) fn find<'py>(py: Python<'py>, node: &Node) -> Option<Bound<'py, Self>> {
         let object = node.python_hooks()?.load(Relaxed);
         // SAFETY: not null, so it is alive: it is emptied first when the object goes, both with the GIL held.
@@ -149,7 +150,7 @@ impl HookDicts {
         object.cast_into().ok()
     }
 
-    /// Those of a node, in the hands of its Python object; made if there are none.
+    /// The dictionaries of a node, owned by its Python object; made if there are none.
     pub(super) fn of_node<'py>(py: Python<'py>, node: &Node) -> PyResult<Bound<'py, Self>> {
         if let Some(found) = Self::find(py, node) {
             return Ok(found);
@@ -172,7 +173,8 @@ impl HookDicts {
         Ok(made)
     }
 
-    /// Those of a tensor: of its node, or its own if it is a leaf; made if there are none.
+    /// The dictionaries of a tensor: those of its node, or its own if it is a leaf; made if there
+    /// are none.
     ///
     /// # Safety
     /// `object` is a live wrapper, and the GIL is held.
@@ -195,7 +197,8 @@ impl HookDicts {
         }
     }
 
-    /// What a wrapper holds, if it belongs to the tensor's present node (or to a leaf, if it is one).
+    /// The dictionaries that a wrapper holds, if they belong to the tensor's present node (or to a
+    /// leaf, if it is one).
     ///
     /// # Safety
     /// As for [`HookDicts::of_tensor`].
@@ -214,7 +217,7 @@ impl HookDicts {
         self.node.as_ref().map(|(id, _)| *id)
     }
 
-    /// Lets the wrapper own a reference to it, and nothing else of this kind.
+    /// Makes the wrapper own a reference to this, in place of any other dictionaries of hooks.
     ///
     /// # Safety
     /// As for [`HookDicts::of_tensor`].
@@ -224,7 +227,7 @@ impl HookDicts {
         unsafe { set_hooks(object, Some(this)) };
     }
 
-    /// The wrapper gave its reference back, or is about to.
+    /// Called when the wrapper has dropped its reference, or is about to.
     pub(crate) fn forget(&self, object: *mut TensorObject) {
         let mut tensors = lock(&self.tensors);
         if let Some(index) = tensors.iter().position(|t| t.load(Relaxed) == object) {
@@ -232,12 +235,13 @@ impl HookDicts {
         }
     }
 
-    /// The handle of the node's wrapper, or null when that goes.
+    /// Sets the handle in the node's wrapper, or null when the wrapper is freed.
     pub(super) fn set_wrapper(&self, node: *const Node) {
         self.wrapper.store(node.cast_mut(), Relaxed);
     }
 
-    /// Lets the wrapper of a tensor that shows this node's Python object own its hooks as well.
+    /// Makes the wrapper of a tensor whose `grad_fn` is this node's Python object own the node's
+    /// hooks as well.
     pub(super) fn share(py: Python<'_>, node: &Node, tensor: &Tensor) {
         let Some(hooks) = Self::find(py, node) else { return };
         let object = tensor.python_slot().load(Relaxed).cast::<TensorObject>();
@@ -269,13 +273,13 @@ impl HookDicts {
         }
     }
 
-    /// Takes an entry away.
+    /// Removes an entry.
     fn remove(&self, which: impl Fn(&Entry) -> bool) -> Option<Entry> {
         let mut entries = lock(&self.entries);
         entries.iter().position(which).map(|index| entries.swap_remove(index))
     }
 
-    /// Adds one, and tells its closure.
+    /// Adds an entry, and sets the owner of its closure.
     fn add(&self, entry: Entry) {
         entry.owner.store(self.owner.load(Relaxed), Relaxed);
         lock(&self.entries).push(entry);
@@ -312,7 +316,8 @@ impl HookDicts {
         Ok(())
     }
 
-    /// Takes the dictionary of this kind away; gives that by which the library forgets its closure.
+    /// Removes the dictionary of this kind; returns the identity by which the library removes its
+    /// closure.
     pub(crate) fn take(&self, kind: HookKind) -> Option<HookId> {
         self.remove(|entry| entry.kind == kind)?.id
     }
@@ -322,7 +327,7 @@ impl HookDicts {
         lock(&self.entries).iter().any(|entry| entry.kind == kind && entry.dict.is(dict))
     }
 
-    /// The tensor was detached in place, and is a leaf with the hooks that it had.
+    /// Called when the tensor was detached in place: it is a leaf with the hooks that it had.
     ///
     /// # Safety
     /// As for [`HookDicts::of_tensor`].
@@ -341,7 +346,8 @@ impl HookDicts {
         Ok(())
     }
 
-    /// Whether all who hold the leaf or the node, and with it the closures, own a reference to this.
+    /// Whether all holders of the leaf or the node, and with it of the closures, own a reference to
+    /// this.
     fn knows_all_holders(&self) -> bool {
         let Ok(tensors) = self.tensors.try_lock() else { return false };
         let wrappers = tensors.iter().map(|object| object.load(Relaxed));
@@ -374,7 +380,7 @@ impl HookDicts {
         let shows_closures = self.knows_all_holders();
         for entry in &*entries {
             visit.call(&entry.dict)?;
-            // Who runs a closure holds its dictionary too.
+            // A thread that runs a closure holds its dictionary too.
             if shows_closures && (entry.closures)() == 1 {
                 visit.call(&entry.dict)?;
             }

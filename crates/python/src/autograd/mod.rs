@@ -1,4 +1,4 @@
-//! The Python face of autograd: nodes, hooks, the engine's entry, custom functions, modes.
+//! The Python binding of autograd: nodes, hooks, the engine's entry, custom functions, modes.
 
 pub(crate) mod anomaly;
 pub(crate) mod autocast;

@@ -1,4 +1,5 @@
-//! Grad mode and inference mode: the functions that ask and set. The contexts are in `raw::mode`.
+//! Grad mode and inference mode: the functions that read and set them. The contexts are in
+//! `raw::mode`.
 
 use pullback::autograd::mode::{self, restore, snapshot};
 use pyo3::exceptions::PyTypeError;
@@ -70,7 +71,7 @@ fn _set_grad_layout_enforcement_enabled(enabled: &Bound<'_, PyAny>) -> PyResult<
     mode::set_grad_layout_enforced(flag(enabled, name, ("enabled", 1))?);
     Ok(())
 }
-/// All modes of this thread as one number, and back.
+/// All modes of this thread as one number, which `_restore_modes` takes.
 #[pyfunction]
 fn _modes() -> u64 {
     snapshot()

@@ -57,7 +57,7 @@ thread_local! {
     static OP_CLASSES: RefCell<BTreeMap<usize, *mut PyTypeObject>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// The class of a node, lent.
+/// The class of a node, as a borrowed reference.
 fn class_of(py: Python<'_>, node: &Node) -> PyResult<*mut PyTypeObject> {
     let called = || class_called(py, &short_name(node)).map(|class| class.as_ptr().cast());
     let Some(def) = node.op() else { return called() };
@@ -268,7 +268,7 @@ impl PyNode {
     fn _sequence_nr(&self) -> u64 {
         self.node.sequence_nr()
     }
-    /// Gives it another number: of the nodes that could run next, the one with the largest does.
+    /// Sets the sequence number: of the nodes that are ready, the one with the largest runs next.
     fn _set_sequence_nr(&self, number: u64) {
         self.node.set_sequence_nr(number);
     }
@@ -371,7 +371,7 @@ impl PyNode {
     }
 }
 
-/// A node's dictionary of pre-hooks. `tensor`, whose `grad_fn` it is, is to know of it.
+/// A node's dictionary of pre-hooks. `tensor`, whose `grad_fn` it is, owns it too.
 pub(super) fn pre_hooks<'py>(
     py: Python<'py>,
     node: &Node,
@@ -424,7 +424,7 @@ pub(super) fn register_hook_dict(
     hooks.get().put(kind, &dict, |hooks| Ok(register_on_node(node, nr, hooks)))
 }
 
-/// What users and anomaly mode noted down of a node.
+/// The metadata of a node, of users and of anomaly mode.
 pub(super) fn metadata<'py>(
     py: Python<'py>,
     node: &Node,
@@ -497,7 +497,7 @@ pub(crate) fn input_metadata<'py>(py: Python<'py>, node: &Node) -> PyResult<Boun
     PyTuple::new(py, items)
 }
 
-/// What a gradient arriving at a node must look like.
+/// The properties that a gradient arriving at a node must have.
 #[pyclass(name = "_InputMetadata", module = "torch._C", frozen, get_all)]
 struct InputMetadata {
     shape: Py<PyAny>,

@@ -1,5 +1,6 @@
-//! What tools ask of nodes and tensors to say where numbers are from: lines of the program, ops and arguments, the memory that
-//! is kept, digests. `_trace_nan.py`, `_holders.py` and `_record/` of the package are made of these.
+//! Queries about nodes and tensors for tools that explain where numbers come from: lines of the
+//! program, ops and arguments, the memory that is kept, digests. `_trace_nan.py`, `_holders.py` and
+//! `_record/` of the package are made of these.
 
 use super::node::node_of;
 use crate::convert::type_name;
@@ -15,7 +16,7 @@ use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-/// From this many elements on the interpreter is free while they are read.
+/// The number of elements from which the interpreter is released while they are read.
 const RELEASE_FROM: i64 = 50_000;
 
 /// The line of the program that made a node: file, line, function and text, or ``None`` if that is not known.
@@ -30,12 +31,12 @@ fn _program_line(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     line_of(py, CallSite::here())
 }
 
-/// The lines that were asked for lately: who records a run asks for the same few all the time.
+/// The lines that were looked up recently: code that records a run needs the same few all the time.
 static LINES: Mutex<Option<HashMap<CallSite, Py<PyAny>>>> = Mutex::new(None);
 
 /// File, number, function and text of a line.
 fn line_of(py: Python<'_>, call_site: CallSite) -> PyResult<Bound<'_, PyAny>> {
-    /// Then the table begins anew: programs that make code have lines without end.
+    /// The size at which the table is cleared: programs that generate code have ever new lines.
     const MOST: usize = 1 << 14;
     let table = || LINES.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = table().as_ref().and_then(|lines| lines.get(&call_site)) {
@@ -63,7 +64,7 @@ fn _node_op(node: &Bound<'_, PyAny>) -> Option<(String, Vec<String>, Vec<&'stati
     let def = node.op()?;
     let differentiable: Vec<&ArgDef> = def.args.iter().filter(|arg| arg.has_vjp).collect();
     let edges = node.next_edges().len();
-    // (What is more than one edge per argument are the tensors of its one list.)
+    // (If an argument has more than one edge, they are those of the tensors of its list.)
     let more = edges.saturating_sub(differentiable.len());
     let mut names = Vec::new();
     for arg in differentiable {

@@ -1,4 +1,5 @@
-//! The Python face of the profiler: begin, end, ranges that the program names, and what was recorded as Python objects.
+//! The Python binding of the profiler: begin, end, ranges that the program names, and what was
+//! recorded as Python objects.
 //!
 //! Tables and sums are made in Python (`pullback.autograd.profiler_util`).
 
@@ -21,7 +22,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::time::UNIX_EPOCH;
 
-/// What a profile recorded.
+/// The events of a profile.
 #[pyclass(module = "torch._C", name = "_ProfilerResult", frozen)]
 struct ProfilerResult(Recorded);
 
@@ -63,7 +64,7 @@ fn shape(py: Python<'_>, input: &RecordedInput) -> PyResult<Py<PyAny>> {
     })
 }
 
-/// The value of an argument that is no tensor, as far as Python has such.
+/// The value of an argument that is no tensor, as a Python object if there is one.
 fn value(py: Python<'_>, input: &RecordedInput) -> PyResult<Py<PyAny>> {
     let RecordedInput::Value(value) = input else { return Ok(py.None()) };
     Ok(match value {
@@ -82,7 +83,8 @@ fn value(py: Python<'_>, input: &RecordedInput) -> PyResult<Py<PyAny>> {
     })
 }
 
-/// An input with all that is known of it: a tensor as the tuple of its sizes, strides, dtype, device and layout.
+/// An input with all that is recorded of it: a tensor as the tuple of its sizes, strides, dtype,
+/// device and layout.
 fn described(py: Python<'_>, input: &RecordedInput) -> PyResult<Py<PyAny>> {
     match input {
         RecordedInput::Tensor { shape, strides, dtype, device, layout } => (
@@ -139,7 +141,7 @@ impl ProfilerResult {
         }
         Ok(list)
     }
-    /// For each event, what it was given: a list, or `None` if inputs were not recorded.
+    /// The arguments of each event: a list, or `None` if inputs were not recorded.
     fn inputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let inputs = self
             .0
@@ -153,7 +155,8 @@ impl ProfilerResult {
         let module = slf.py().import(intern!(slf.py(), "pullback._event_tree"))?;
         module.call_method1(intern!(slf.py(), "event_tree"), (slf,))
     }
-    /// What happened to memory: time in nanoseconds, address, bytes, thread, the number of the event it happened in (or -1).
+    /// Allocations and releases of memory: time in nanoseconds, address, bytes, thread, the number
+    /// of the event it happened in (or -1).
     fn memory<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let items = self.0.memory().iter().map(|taken| {
             let event = taken.event().map_or(-1, |event| event as i64);
@@ -165,7 +168,7 @@ impl ProfilerResult {
     fn trace_start_ns(&self) -> u128 {
         self.0.started().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos())
     }
-    /// How long it lasted.
+    /// The duration in nanoseconds.
     fn duration_ns(&self) -> u64 {
         self.0.duration()
     }
@@ -215,7 +218,7 @@ struct RecordFunction(Option<Open>);
 
 #[pymethods]
 impl RecordFunction {
-    /// Ends the range; again is nothing.
+    /// Ends the range; a second call has no effect.
     fn close(&mut self) {
         drop(self.0.take());
     }
@@ -237,7 +240,7 @@ fn _record_function_enter(name: &str, args: Option<&str>, kind: &str) -> PyResul
     Ok(RecordFunction(Some(prof::open(kind, || name.into(), args.as_slice()))))
 }
 
-/// Lets the calls of this thread's Python functions be ranges, or no longer.
+/// Makes the calls of this thread's Python functions ranges, or stops that.
 #[pyfunction]
 fn _trace_python(enable: &Bound<'_, PyAny>) -> PyResult<()> {
     if flag(enable, "_trace_python", ("enable", 1))? {

@@ -26,7 +26,7 @@ struct PackHooks {
     unpack: Arc<Held>,
 }
 
-/// What the first function gave, and the second one.
+/// The result of the first function, and the second function.
 struct PackedObject {
     object: Held,
     unpack: Arc<Held>,
@@ -53,7 +53,8 @@ impl SavedTensorHooks for PackHooks {
             let given = wrap_bound(py, tensor.clone())?;
             let mut object = self.pack.bind(py).call1((&given,))?;
             if object.is(&given) {
-                // The tensor itself may hold the node that keeps it: an alias without history does not.
+                // An alias without history is passed, because the tensor itself may hold the node
+                // that keeps it.
                 object = wrap_bound(py, tensor.detach().map_err(raise)?)?;
             }
             Ok(Held::new(object.unbind()))
@@ -90,7 +91,7 @@ enum SavedKeeper {
     Node(Node, usize),
     /// The context of a custom function.
     Context(Py<PyAny>),
-    /// Nobody: there was none.
+    /// No owner: there is no saved value.
     None,
 }
 
@@ -157,7 +158,8 @@ impl SavedTensor {
             "Trying to create a SavedTensor object from Python is forbidden. Saved tensors are made by the ops whose backward needs them.",
         ))
     }
-    /// Lets ``pack_hook`` say what is kept of the tensor, from now on, and ``unpack_hook`` make the tensor of that.
+    /// Replaces what is kept of the tensor, from now on, by the result of ``pack_hook``, from which
+    /// ``unpack_hook`` makes the tensor again.
     #[pyo3(signature = (*hooks, **named))]
     fn register_hooks(
         &self,
@@ -250,7 +252,8 @@ fn _push_saved_tensors_default_hooks(
 fn _pop_saved_tensors_default_hooks() {
     saved_hooks::pop();
 }
-/// The pairs of functions that pack what this thread's ops save, the outermost first. (Hooks of the library's own are none.)
+/// The pairs of functions that pack what this thread's ops save, the outermost first. (The
+/// library's own hooks are not among them.)
 #[pyfunction]
 fn _saved_tensors_default_hooks(py: Python<'_>) -> Vec<(Py<PyAny>, Py<PyAny>)> {
     let pair = |hooks: &Arc<dyn SavedTensorHooks>| {

@@ -1,4 +1,4 @@
-//! The nodes that are no op's, as functions: what `_C._functions` makes its classes of.
+//! Functions that make the nodes which belong to no op, for the classes of `_C._functions`.
 
 use crate::convert::type_name;
 use crate::error::raise;

@@ -1,4 +1,4 @@
-//! What `pullback.func` is made of: levels of `vmap`, inputs of transforms.
+//! The primitives of `pullback.func`: levels of `vmap`, inputs of transforms.
 
 use crate::convert::type_name;
 use crate::error::raise;
@@ -38,7 +38,7 @@ fn _vmap_enter(batch_size: i64, randomness: &str) -> PyResult<u64> {
     };
     batch::enter(batch_size, randomness).map_err(raise)
 }
-/// Closes the innermost one.
+/// Closes the innermost level of `vmap`.
 #[pyfunction]
 fn _vmap_exit(level: u64) -> PyResult<()> {
     batch::exit(level).map_err(raise)
@@ -59,7 +59,7 @@ fn _vmap_add<'py>(
     let value = tensor(value, "_vmap_add")?;
     wrap_bound(py, computing(|| batch::add_dim(&value, dim, level).map_err(raise))?)
 }
-/// The other way.
+/// The inverse of `_vmap_add`: a tensor with the dimension of a level.
 #[pyfunction]
 fn _vmap_remove<'py>(
     py: Python<'py>,
@@ -77,7 +77,7 @@ fn _vmap_remove<'py>(
 fn _vmap_level(value: &Bound<'_, PyAny>) -> i64 {
     as_tensor(value).and_then(batch::level_of).map_or(-1, |level| level as i64)
 }
-/// What a tensor is one level down.
+/// The value of a tensor one level down.
 #[pyfunction]
 fn _vmap_unwrapped<'py>(py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     match batch::physical_of(&tensor(value, "_vmap_unwrapped")?) {
@@ -135,7 +135,7 @@ fn _func_close(inputs: &Bound<'_, PyAny>) -> PyResult<()> {
     transform::close(&list(inputs, "_func_close")?);
     Ok(())
 }
-/// The outputs, without history where they do not.
+/// The outputs, without history where they depend on nothing but the inputs.
 #[pyfunction]
 fn _func_detach<'py>(
     py: Python<'py>,
@@ -197,7 +197,7 @@ fn _func_apart<'py>(
 fn _transform_enter() -> u32 {
     transform::enter()
 }
-/// Ends it.
+/// Ends a transform.
 #[pyfunction]
 fn _transform_exit(number: u32) {
     transform::exit(number);

@@ -20,7 +20,8 @@ const NEWEST: u64 = 10;
 type AnySource = Box<dyn ReadAt + Send>;
 type AnyOutput = Box<dyn std::io::Write + Send>;
 
-/// The archive, unless somebody uses it: another thread, or the file object that it calls. To wait could be to wait for ever.
+/// The archive, unless it is in use by another thread or by the file object that it calls: waiting
+/// could then last for ever.
 fn free<T>(archive: &Mutex<T>) -> PyResult<MutexGuard<'_, T>> {
     match archive.try_lock() {
         Ok(guard) => Ok(guard),
@@ -119,7 +120,7 @@ impl PyTorchFileReader {
         };
         Ok(self.archive()?.records().iter().filter_map(own).collect())
     }
-    /// What tells this archive from others; empty if it does not say.
+    /// The identity of this archive; empty if it has none.
     fn serialization_id(&self) -> PyResult<String> {
         if !self.has_record(".data/serialization_id")? {
             return Ok(String::new());

@@ -1,6 +1,7 @@
 //! Python's files as bytes to read from and to write to.
 //!
-//! What is read goes through a block of Python's own: an object may keep what it was given to fill.
+//! What is read goes through a block of Python's own: an object may keep the buffer that it was
+//! given to fill.
 
 use crate::error::{carry, raise};
 use pullback::io::ReadAt;
@@ -54,7 +55,7 @@ impl FileObject {
         let part = view.get_item(pyo3::types::PySlice::new(py, 0, into.len() as isize, 1))?;
         let count: Option<usize> = object.call_method1("readinto", (&part,))?.extract()?;
         let count = count.unwrap_or(0).min(into.len());
-        // (A copy: the object may have kept what it was given, and go on to write there.)
+        // (The data is copied: the object may have kept the buffer, and write to it later.)
         let filled = view.get_item(pyo3::types::PySlice::new(py, 0, count as isize, 1))?;
         let bytes = filled.call_method0("tobytes")?;
         into[..count].copy_from_slice(bytes.cast::<PyBytes>()?.as_bytes());
@@ -98,7 +99,7 @@ impl WriteObject {
     }
     fn write_block(&self, py: Python<'_>, bytes: &[u8]) -> PyResult<usize> {
         let written = self.0.bind(py).call_method1("write", (PyBytes::new(py, bytes),))?;
-        // Unbuffered files may write less, and say so; others need not say anything.
+        // Unbuffered files may write less and return the number; others need not return anything.
         if written.is_none() {
             return Ok(bytes.len());
         }

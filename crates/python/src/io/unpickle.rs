@@ -1,4 +1,4 @@
-//! Pickles as Python's objects, by rules that say what names mean and what may be called.
+//! Pickles as Python objects, by rules that define the meaning of names and what may be called.
 
 use pullback::binding::memory;
 use pullback::io::pickle::{self, Broken, Build, Constant, FaultKind, Limits};
@@ -46,7 +46,7 @@ fn refuse(text: String) -> PyErr {
     })
 }
 
-/// Makes objects of Python; `rules` has methods for what is more than data.
+/// The builder of Python objects; `rules` has methods for everything that is more than data.
 struct Objects<'py> {
     rules: Bound<'py, PyAny>,
     /// How strings of Python 2 become text; `"bytes"` leaves them bytes.
@@ -193,7 +193,7 @@ impl<'py> Build for Objects<'py> {
     }
 }
 
-/// Reads the pickle that begins at byte `start`; gives the object, and where the next thing begins.
+/// Reads the pickle that begins at byte `start`; gives the object, and the position after it.
 #[pyfunction]
 pub(super) fn _unpickle<'py>(
     data: &[u8],

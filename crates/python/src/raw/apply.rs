@@ -58,7 +58,7 @@ unsafe extern "C" fn call(
                 known.clone_ref(py)
             } else {
                 let read = Protocol::of(&class)?;
-                // Looking gave the class a version, if it can have one.
+                // Looking up the version gave the class one, if it can have one.
                 (*this).version = version_of((*this).class);
                 let old = (*this).protocol.replace(read.clone_ref(py));
                 drop(old);

@@ -42,7 +42,7 @@ struct Descr {
 
 const WRITEABLE: c_int = 0x400;
 
-// Places in the table.
+// Indices of functions in the table.
 const VERSION: usize = 0;
 const ARRAY: usize = 2;
 const DESCR_FROM_TYPE: usize = 45;
@@ -113,7 +113,7 @@ pub(crate) fn is_exact(object: &Bound<'_, PyAny>) -> bool {
     }
 }
 
-/// What an array says of its memory; strides are in bytes.
+/// The description of an array's memory; strides are in bytes.
 pub(crate) struct Parts<'a> {
     pub(crate) data: *mut u8,
     pub(crate) sizes: &'a [isize],

@@ -1,8 +1,9 @@
-//! Facts about a tensor that its class was made to answer: sizes and strides, the device, the layout.
+//! Properties of a tensor that its class overrides: sizes and strides, the device, the layout.
 //!
-//! `_make_wrapper_subclass` says which of them a tensor's `__torch_dispatch__` is asked for ([`Facts`]); `pullback/_asked.py`
-//! asks, and says what an answer means. What ops and the engine read is the tensor's own geometry all the same: only programs
-//! in Python see the answers. Every other tensor pays for one look at its flags.
+//! `_make_wrapper_subclass` says for which of them a tensor's `__torch_dispatch__` is called
+//! ([`Facts`]); `pullback/_asked.py` makes the calls and interprets their results. Ops and the
+//! engine read the tensor's own geometry all the same: only programs in Python see the overridden
+//! properties. For other tensors this costs one test of their flags.
 
 use crate::raw::entry::Reply;
 use crate::raw::object::tensor_of;
@@ -14,7 +15,7 @@ use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 use std::any::Any;
 
-/// Which facts a class is asked for.
+/// The properties that a class overrides.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Facts {
     /// Strides, and whether the elements lie without gaps.
@@ -25,7 +26,7 @@ pub(crate) struct Facts {
     layout: bool,
 }
 
-/// A kind of facts.
+/// A kind of properties.
 #[derive(Clone, Copy)]
 pub(crate) enum Fact {
     Strides,
@@ -35,7 +36,7 @@ pub(crate) enum Fact {
 }
 
 impl Facts {
-    /// The facts that the arguments of `_make_wrapper_subclass` name.
+    /// The properties that the arguments of `_make_wrapper_subclass` name.
     pub(crate) fn read(policy: Option<&str>, device: bool, layout: bool) -> PyResult<Facts> {
         let (strides, sizes) = match policy {
             None => (false, false),
@@ -60,7 +61,8 @@ impl Facts {
     }
 }
 
-/// What the class of a tensor answers to `question`; `None` where it is not asked, and the tensor's own geometry counts.
+/// The result of the class of a tensor for the property `question`; `None` where the class does not
+/// override it, and the tensor's own geometry counts.
 ///
 /// # Safety
 /// `slf` is a tensor.

@@ -171,7 +171,8 @@ unsafe extern "C" fn name(object: *mut PyObject, _: *mut c_void) -> *mut PyObjec
     }
 }
 
-/// `None`, as built-in functions of PyTorch have it: where they are found is not where they were made.
+/// `None`, as for built-in functions of PyTorch: the namespace where they are found is not where
+/// they were made.
 unsafe extern "C" fn module(_: *mut PyObject, _: *mut c_void) -> *mut PyObject {
     crate::result::none()
 }

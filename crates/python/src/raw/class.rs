@@ -39,7 +39,8 @@ unsafe extern "C" fn meta_init(
         (*ty).tp_traverse = Some(object::traverse);
         (*ty).tp_clear = Some(object::clear);
         guard_or(-1, |py| {
-            // The package's own class stands between; subclasses count on what it has.
+            // The package's own class stands between the base and subclasses, which rely on its
+            // members.
             let is = |ty: *mut PyTypeObject, name| CStr::from_ptr((*ty).tp_name) == name;
             if is((*ty).tp_base, BASE) && !is(ty, c"Tensor") {
                 return Err(PyRuntimeError::new_err("Cannot subclass _TensorBase directly"));

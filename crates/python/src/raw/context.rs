@@ -104,12 +104,13 @@ fn has_our_end(ty: *mut PyTypeObject) -> bool {
     unsafe { (*ty).tp_dealloc.is_some_and(|d| std::ptr::fn_addr_eq(d, dealloc as ffi::destructor)) }
 }
 
-/// Whether objects of exactly this class live as described above.
+/// Whether objects of exactly this class have the life cycle that the module's comment describes.
 fn is_adopted(ty: *mut PyTypeObject) -> bool {
     has_our_end(ty) && ty != class()
 }
 
-/// Whether the slots here are those of a class that Python made, who then expects them to care for the object's class.
+/// Whether the slots here are those of a class that Python made, which then have to release the
+/// object's class.
 fn cares_for_class(mut ty: *mut PyTypeObject) -> bool {
     // SAFETY: live types; every context class has `_FunctionBase` among its bases.
     unsafe {
@@ -169,7 +170,8 @@ pub(crate) fn can_keep_node(object: &Bound<'_, PyAny>) -> bool {
     unsafe { ffi::Py_REFCNT(object.as_ptr()) > 1 && is_adopted(ffi::Py_TYPE(object.as_ptr())) }
 }
 
-/// Gives back the node that a context without references keeps. Whether a graph holds the node, and with it the context.
+/// Releases the node that a context without references keeps. Returns whether a graph holds the
+/// node, and with it the context.
 ///
 /// # Safety
 /// A live context, with the GIL held.
@@ -184,7 +186,7 @@ unsafe fn hand_back_node(object: *mut PyObject) -> bool {
             ffi::Py_INCREF(object);
             Body::take_context(&node);
         }
-        // Last: this may be the last handle after all, and then takes the context with it.
+        // This comes last: it may be the last handle after all, and then frees the context too.
         drop(node);
         is_held
     }
@@ -199,7 +201,7 @@ unsafe extern "C" fn dealloc(object: *mut PyObject) {
         }
         let ty = ffi::Py_TYPE(object);
         let is_adopted = is_adopted(ty);
-        // For others Python's own slot did this.
+        // For other classes Python's own slot does this.
         if is_adopted
             && (*ty).tp_finalize.is_some()
             && ffi::PyObject_CallFinalizerFromDealloc(object) < 0
@@ -298,7 +300,8 @@ unsafe extern "C" fn dictionary(slf: *mut PyObject, closure: *mut c_void) -> *mu
     }
 }
 
-/// Lets `class`, a class of contexts without slots of its own, live as described above.
+/// Gives `class`, a class of contexts without slots of its own, the life cycle that the module's
+/// comment describes.
 #[pyfunction]
 pub(crate) fn _adopt_context_class(class: &Bound<'_, PyAny>) -> PyResult<()> {
     let ty = class.as_ptr().cast::<PyTypeObject>();

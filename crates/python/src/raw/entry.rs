@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyTuple};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// What a slot function gives: a new reference.
+/// The result of a slot function: a new reference.
 pub(crate) type Reply = PyResult<*mut PyObject>;
 
 /// Runs `body` for a slot that returns an object.
@@ -47,7 +47,7 @@ pub(crate) unsafe fn guard_or<T: Copy + PartialEq>(
     reply
 }
 
-/// Exceptions that were set on the way while a call went on (warnings that a filter made errors).
+/// Exceptions that were set while a call continued (warnings that a filter made errors).
 static ON_THE_WAY: AtomicU32 = AtomicU32::new(0);
 
 /// Sets an exception while a call of the library goes on: the call raises it when it returns.
@@ -56,7 +56,8 @@ pub(crate) fn raise_on_return(py: Python<'_>, error: PyErr) {
     error.restore(py);
 }
 
-/// Raises what was set on the way of a call that went well. For functions that no slot of this module calls.
+/// Raises the exception that was set during a successful call. For functions that no slot of this
+/// module calls.
 pub(crate) fn raise_what_is_set(py: Python<'_>) -> PyResult<()> {
     if ON_THE_WAY.load(Relaxed) != 0 && is_taken_on_the_way(true) {
         return Err(PyErr::fetch(py));
@@ -64,7 +65,7 @@ pub(crate) fn raise_what_is_set(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Whether a call that went well, on this thread, has an exception all the same: one set on the way.
+/// Whether a successful call on this thread has set an exception.
 #[cold]
 #[inline(never)]
 fn is_taken_on_the_way(went_well: bool) -> bool {
@@ -85,7 +86,7 @@ unsafe fn run<T: Copy>(failed: T, body: impl FnOnce(Python<'_>) -> PyResult<T>) 
         Ok(Err(error)) => error,
         Err(panic) => crate::interrupt::error_of(panic),
     };
-    // One set on the way gives way to this one, which says more.
+    // An exception that was set during the call gives way to this one, which is more specific.
     if ON_THE_WAY.load(Relaxed) != 0 && is_taken_on_the_way(true) {
         drop(PyErr::take(py));
     }

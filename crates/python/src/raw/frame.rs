@@ -1,4 +1,5 @@
-//! Where the Python program is: the line that calls the library, read without making an object.
+//! The position of the Python program: the line that calls the library, read without making an
+//! object.
 //!
 //! A line is a number: which code object, by its row in [`TABLE`], and how far into it. The number is read from the
 //! interpreter's own structures where their form is known (`layout`: CPython 3.11 to 3.13 with the interpreter lock),
@@ -53,7 +54,8 @@ mod layout {
     };
 }
 
-/// Where code objects keep their number for this module (PEP 523); negative before there is one.
+/// The index under which code objects keep their number for this module (PEP 523); negative before
+/// there is one.
 static SLOT: AtomicIsize = AtomicIsize::new(-1);
 
 /// What is known of a code object.
@@ -141,7 +143,7 @@ impl CodeTag {
     }
 }
 
-/// A way to find out where the program is on this thread.
+/// A way to find the position of the program on this thread.
 pub(crate) trait FrameReader: Sync {
     /// A number for the innermost line, 0 if this thread does not run the program.
     fn line(&self) -> u64;
@@ -182,7 +184,7 @@ impl FrameReader for ByLayout {
 
 /// Asks the interpreter's public functions.
 pub(crate) struct ByFunctions {
-    /// Whether the instruction is asked for, which says more than the line (CPython 3.11 and later).
+    /// Whether the instruction is read, which says more than the line (CPython 3.11 and later).
     pub(crate) by_instruction: bool,
 }
 

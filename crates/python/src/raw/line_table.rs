@@ -1,7 +1,7 @@
 //! The table that says of each instruction of a code object which line it comes from (CPython 3.11 and later,
 //! `Objects/locations.md` of its sources): a run of entries, each for one to eight instructions.
 
-/// What the table says of an instruction.
+/// The entry of the table for an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Found {
     pub(super) line: u32,

@@ -1,4 +1,4 @@
-//! What modules of the package say of names that they lack.
+//! Errors for names that modules of the package do not have.
 //!
 //! A module with a `__getattr__` would do, but the interpreter's short way to a module's names (CPython 3.11 and later) is
 //! closed to such modules, and to classes of modules of one's own: every `torch.add` would take 17 ns more. So the slot of
@@ -62,7 +62,8 @@ fn is_own(module: &Bound<'_, PyAny>) -> bool {
         })
 }
 
-/// Whether modules of this package are called so, `pullback.as_torch()` or not. (Whose `torch` it is the package knows.)
+/// Whether modules of this package go by this name, depending on `pullback.as_torch()`. (The
+/// package knows whose `torch` is imported.)
 fn may_be_ours(name: &str) -> bool {
     let first = name.split('.').next().unwrap_or_default();
     first == "pullback" || first == "torch"

@@ -16,7 +16,7 @@ use std::ffi::CStr;
 use std::mem::zeroed;
 use std::ptr::null_mut;
 
-/// What entering sets.
+/// The mode that entering the context sets.
 #[derive(Clone, Copy)]
 enum ModeSetting {
     Grad(bool),

@@ -32,13 +32,13 @@ static TABLES: PyOnceLock<Tables> = PyOnceLock::new();
 /// `_ModuleBase`.
 static BASE: AtomicPtr<PyTypeObject> = AtomicPtr::new(null_mut());
 
-/// Tells where the hooks are.
+/// Sets the dictionaries of hooks.
 #[pyfunction]
 pub(crate) fn _set_hook_tables(py: Python<'_>, active: Py<PyDict>, global: Vec<Py<PyDict>>) {
     let _ = TABLES.set(py, Tables { active, global });
 }
 
-/// What the interpreter passes to `tp_call`.
+/// The arguments that the interpreter passes to `tp_call`.
 #[derive(Clone, Copy)]
 struct ModuleCall {
     module: *mut PyObject,
@@ -288,7 +288,7 @@ unsafe fn find_quickly(module: *mut PyObject, name: *mut PyObject) -> *mut PyObj
     }
 }
 
-/// What `tp_init` is of classes whose `__init__` is a function of Python.
+/// The `tp_init` of classes whose `__init__` is a function of Python.
 static INIT: OnceLock<ffi::initproc> = OnceLock::new();
 
 /// `__init__`, and a suggestion if it does not know a keyword.

@@ -42,7 +42,7 @@ impl TensorObject {
     }
 }
 
-/// Who owns whom.
+/// Which of the two owns the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum WrapperState {
@@ -77,7 +77,8 @@ pub(crate) fn class() -> *mut PyTypeObject {
 }
 
 unsafe extern "C" {
-    /// What a type or one of its bases has under an interned name: lent, null if nothing; runs no code.
+    /// The attribute of a type or one of its bases under an interned name: a borrowed reference,
+    /// null if there is none; runs no code.
     #[link_name = "_PyType_Lookup"]
     pub(crate) fn look_up(ty: *mut PyTypeObject, name: *mut PyObject) -> *mut PyObject;
 }
@@ -155,7 +156,7 @@ unsafe fn take_back(this: *mut TensorObject) {
     }
 }
 
-/// Gives a wrapper whose tensor is gone something to show.
+/// Gives a wrapper whose tensor is gone a placeholder to show.
 ///
 /// # Safety
 /// `this` is a live wrapper that holds no handle; the GIL is held.
@@ -200,7 +201,7 @@ pub(crate) fn wrap_bound(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, P
     Ok(unsafe { Bound::from_owned_ptr(py, object) })
 }
 
-/// Why no wrapper of type `ty` is made for a tensor that has one.
+/// The error for a wrapper of type `ty` of a tensor that has a wrapper.
 #[cold]
 fn already_wrapped(tensor: &Tensor, ty: *mut PyTypeObject) -> PyErr {
     let existing = tensor.python_slot().load(Relaxed).cast::<PyObject>();
@@ -351,7 +352,7 @@ pub(crate) unsafe extern "C" fn dealloc(object: *mut PyObject) {
             let tensor = (*this).tensor.as_ptr().read();
             tensor.set_owns_python(true);
             (*this).state = WrapperState::Owned;
-            // Last: this may be the last handle after all, and then takes the wrapper with it.
+            // This comes last: it may be the last handle after all, and then frees the wrapper too.
             drop(tensor);
             return;
         }
@@ -515,7 +516,7 @@ pub(crate) unsafe extern "C" fn clear(object: *mut PyObject) -> c_int {
     0
 }
 
-/// What the library calls when a tensor got another dtype: its wrapper shows that one.
+/// The function that the library calls when a tensor got another dtype: its wrapper shows that one.
 pub(crate) fn retype(tensor: &Tensor) {
     let _ = Python::try_attach(|_| {
         let object = tensor.python_slot().load(Relaxed).cast::<TensorObject>();
@@ -526,8 +527,8 @@ pub(crate) fn retype(tensor: &Tensor) {
     });
 }
 
-/// What the library calls when the last handle of a record that keeps its wrapper is gone: the wrapper keeps the tensor, and
-/// takes it along when nobody in Python holds it either.
+/// The function that the library calls when the last handle of a record that keeps its wrapper is
+/// gone: the wrapper keeps the tensor, and takes it along when nobody in Python holds it either.
 pub(crate) fn release(object: *mut (), tensor: ManuallyDrop<Tensor>) {
     let Some(object) = NonNull::new(object) else { return };
     let address = object.as_ptr() as usize;

@@ -18,12 +18,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
 static CLASS: AtomicPtr<PyTypeObject> = AtomicPtr::new(null_mut());
-/// Where in an object its handle is, in bytes.
+/// The offset of the handle in an object, in bytes.
 static HANDLE_AT: AtomicUsize = AtomicUsize::new(0);
-/// How an object of the class goes that nothing keeps.
+/// The deallocator of objects of the class that nothing keeps.
 static END: OnceLock<ffi::destructor> = OnceLock::new();
 
-/// What an object has of its storage: a handle that counts, unless the storage owns the object.
+/// An object's handle of its storage: a handle that counts, unless the storage owns the object.
 ///
 /// # Safety
 /// `object` is a storage's object, alive or on its way out, with the GIL held; the reference is used only while it is there.
@@ -105,7 +105,7 @@ unsafe fn outlives_python(object: *mut PyObject) -> bool {
     }
 }
 
-/// The object that a storage owns is used again: it holds a handle from now on.
+/// Called when the object that a storage owns is used again: it holds a handle from now on.
 ///
 /// # Safety
 /// A storage's object to which the caller has a reference, with the GIL held.
@@ -121,8 +121,8 @@ pub(crate) unsafe fn take_back(object: *mut PyObject) {
     }
 }
 
-/// What the library calls when the last handle of a storage that owns its object is gone: the object keeps the storage, and
-/// takes it along when nobody in Python holds it either.
+/// The function that the library calls when the last handle of a storage that owns its object is
+/// gone: the object keeps the storage, and takes it along when nobody in Python holds it either.
 pub(crate) fn release(object: *mut ()) {
     let address = object as usize;
     // Without an interpreter both are left alone.
@@ -149,7 +149,7 @@ unsafe extern "C" fn dealloc(object: *mut PyObject) {
         if !storage.owns_python() && outlives_python(object) {
             // The storage's reference.
             ffi::Py_INCREF(object);
-            // Last: this may be the last handle after all, and then takes the object with it.
+            // This comes last: it may be the last handle after all, and then frees the object too.
             Storage::give_python(std::ptr::read(storage));
             return;
         }
@@ -204,7 +204,7 @@ unsafe extern "C" fn clear(object: *mut PyObject) -> c_int {
     0
 }
 
-/// Lets objects of this class, which is new, live as described above.
+/// Gives objects of this class, which is new, the life cycle that the module's comment describes.
 ///
 /// # Safety
 /// The class of storages, or a subclass, of which there are no objects yet.

@@ -20,7 +20,7 @@ struct Entered {
     _range: Option<Open>,
 }
 
-/// What a thread that is traced keeps.
+/// The state of a thread that is traced.
 #[derive(Default)]
 struct Trace {
     entered: Vec<Entered>,
@@ -84,7 +84,7 @@ unsafe fn name_of_builtin(function: *mut PyObject) -> Name {
     }
 }
 
-/// What the interpreter calls.
+/// The function that the interpreter calls.
 unsafe extern "C" fn on_event(
     _: *mut PyObject,
     frame: *mut ffi::PyFrameObject,
@@ -134,7 +134,7 @@ pub(crate) fn start() {
     unsafe { ffi::PyEval_SetProfile(Some(on_event), null_mut()) };
 }
 
-/// Traces it no longer: what was entered ends now.
+/// Stops tracing the thread: frames that were entered end now.
 pub(crate) fn stop() {
     // SAFETY: called with the lock held.
     unsafe { ffi::PyEval_SetProfile(None, null_mut()) };

@@ -17,7 +17,7 @@ use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 use std::mem::Discriminant;
 
-/// Deeper nests than this are taken for lists that contain themselves.
+/// The depth from which nested lists are taken for lists that contain themselves.
 const MAX_DEPTH: usize = 128;
 
 /// Flattened data.
@@ -26,9 +26,9 @@ struct FlatData {
     shape: Vec<i64>,
     values: Vec<Scalar>,
     dtype: Option<DType>,
-    /// Whether there are whole numbers that 64 bits have no place for; they are kept as real ones.
+    /// Whether there are integers that do not fit 64 bits; they are kept as real numbers.
     has_huge: bool,
-    /// Whether there are some that no double is near to.
+    /// Whether there are integers beyond the range of doubles.
     has_endless: bool,
 }
 
@@ -103,7 +103,7 @@ fn shape_of(data: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
     Ok(shape)
 }
 
-/// Numbers between two looks for signals.
+/// The number of values between two checks for signals.
 const LOOK: usize = 1 << 14;
 
 /// A list or tuple, and no subclass: their items are read where they lie.
@@ -116,7 +116,7 @@ fn is_plain_sequence(object: *mut PyObject) -> bool {
 struct Plain {
     shape: SmallVec<[i64; 4]>,
     values: SmallVec<[Scalar; 8]>,
-    /// How many values there were when signals were last looked for.
+    /// The number of values at the last check for signals.
     looked: usize,
 }
 
@@ -431,7 +431,7 @@ pub(crate) fn from_data(
     FlatData::read(data)?.tensor(dtype)
 }
 
-/// The tensor on a device: itself if it is there.
+/// The tensor on a device: itself if it is there already.
 fn on(tensor: Tensor, device: Option<Device>) -> PyResult<Tensor> {
     match device {
         Some(device) if device != tensor.device() => {
@@ -475,7 +475,7 @@ fn flag(value: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
     value.map_or(Ok(false), PyAnyMethods::is_truthy)
 }
 
-/// What pinned memory comes to without an accelerator.
+/// The error for pinned memory, which needs an accelerator.
 pub(crate) fn no_accelerator() -> PyErr {
     PyRuntimeError::new_err("Cannot access accelerator device when none is available.")
 }

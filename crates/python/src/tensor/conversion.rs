@@ -13,7 +13,7 @@ use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
 
-/// What a call of `to` asks for.
+/// The arguments of a call of `to`.
 #[derive(Default)]
 pub(crate) struct ConversionTarget {
     pub(crate) dtype: Option<DType>,

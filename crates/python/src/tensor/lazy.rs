@@ -1,4 +1,5 @@
-//! What programs ask about lazy clones: whether a tensor's memory may be another's, too, and where tensor and storage are.
+//! Queries about lazy clones: whether a tensor's memory may be shared, and the addresses of tensor
+//! and storage.
 
 use crate::convert::type_name;
 use crate::raw::object::as_tensor;
@@ -26,7 +27,7 @@ fn is_cow_tensor(tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(self::tensor(tensor)?.is_lazy())
 }
 
-/// Where the elements of a tensor are, to be read only.
+/// The address of the elements of a tensor, for reading only.
 #[pyfunction]
 #[pyo3(name = "_data_address")]
 fn data_address(tensor: &Bound<'_, PyAny>) -> PyResult<usize> {

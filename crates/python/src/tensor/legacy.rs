@@ -89,7 +89,7 @@ fn of_data(data: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Tensor> {
     from_data(data, Some(dtype), None, true)
 }
 
-/// What one argument by place means.
+/// The tensor for a single positional argument.
 fn of_one(only: &Bound<'_, PyAny>, wanted: Option<DType>) -> PyResult<Tensor> {
     let dtype = wanted.unwrap_or_else(default_dtype);
     if let Some(tensor) = as_tensor(only) {

@@ -16,7 +16,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 /// The files by the addresses where they lie: `None` for maps whose writes stay private.
 static FILES: LazyLock<Mutex<HashMap<usize, Option<String>>>> = LazyLock::new(Mutex::default);
 
-/// A map's memory, the map, and where it lies.
+/// A map's memory, the map, and its position.
 struct MappedFile {
     _bytes: PyUntypedBuffer,
     _map: Held,

@@ -75,7 +75,8 @@ fn const_data_address(tensor: &Tensor) -> PyResult<i64> {
     Ok(if tensor.numel() == 0 { 0 } else { tensor.data_ptr() as i64 })
 }
 
-/// The same, to be written: memory that is shared with a lazy clone is copied first.
+/// The address of the first element, to be written; 0 if there is none. Memory that is shared with
+/// a lazy clone is copied first.
 fn data_address(tensor: &Tensor) -> PyResult<i64> {
     if !tensor.is_sparse() {
         tensor.data_ptr_mut().map_err(raise)?;
@@ -149,7 +150,7 @@ facts! {
     is_neg(t) Scalar::Bool(t.is_neg());
     use_count(t) Scalar::Int(t.use_count() as i64);
 }
-/// Methods whose value the class of a tensor may give.
+/// Methods whose value the class of a tensor may override.
 macro_rules! asked {
     ($($name:ident($t:ident), $fact:ident, $question:literal: $own:expr;)*) => {$(
         fn $name(py: Python<'_>, slf: *mut PyObject) -> Reply {
@@ -183,7 +184,8 @@ fn is_contiguous(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let format = conversion::format_of("is_contiguous", format.as_ref())?;
     let format = format.unwrap_or(MemoryFormat::Contiguous);
     let is_contiguous = match format {
-        // (Any order is kept there: what is asked is whether it is the plain one.)
+        // (Tensors of such a class keep any order: only whether it is the plain one can be
+        // queried.)
         MemoryFormat::Contiguous | MemoryFormat::Preserve => tensor.is_contiguous(),
         other => tensor.is_contiguous_in(other),
     };
@@ -209,7 +211,7 @@ fn tolist(py: Python<'_>, slf: *mut PyObject) -> Reply {
     Ok(nest(py, tensor.shape(), &values, &mut at)?.into_ptr())
 }
 
-/// The most empty lists that `tolist` makes: as many bytes as that are some gigabytes.
+/// The most empty lists that `tolist` makes: their objects take some gigabytes.
 const MOST_EMPTY_LISTS: i64 = 1 << 26;
 
 /// Refuses to list a tensor without elements whose sizes in front of the zero ask for an absurd number of empty lists.
@@ -279,7 +281,8 @@ fn detach_(py: Python<'_>, slf: *mut PyObject) -> Reply {
     same(slf)
 }
 
-/// The dictionary of the tensor's hooks, if there is one; those of a value that was overwritten are let go.
+/// The dictionary of the tensor's hooks, if there is one; the dictionary of an overwritten value is
+/// dropped.
 pub(crate) fn current_hooks<'py>(
     py: Python<'py>,
     slf: *mut PyObject,
@@ -513,7 +516,8 @@ fn as_subclass(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let [cls] = args.bind(py, "as_subclass", ["cls"], 1)?;
     let ty = subclass_type(&cls.expect("required"))?;
     let made = {
-        // The alias is made by the library, not by the program: no mode sees it. (A class with `__torch_dispatch__` does.)
+        // The library makes the alias, not the program: no mode sees it. (A class with
+        // `__torch_dispatch__` does.)
         let is_off = torch_dispatch::is_disabled() || !this(slf).has_torch_dispatch();
         let _off = ThreadGuard::new(torch_dispatch::set_disabled, is_off);
         this(slf).alias().map_err(raise)?
@@ -565,7 +569,7 @@ pub(crate) fn table() -> Vec<PyMethodDef> {
     let with_args = |name, meth| def(name, meth, ffi::METH_FASTCALL | ffi::METH_KEYWORDS);
     let fixed =
         |name, meth| def(name, meth, ffi::METH_FASTCALL | ffi::METH_KEYWORDS | ffi::METH_STATIC);
-    // Those that subclasses may override.
+    // Methods that subclasses may override.
     macro_rules! plain {
         ($name:literal, $function:path) => {
             without($name, bare_method!($name, $function))

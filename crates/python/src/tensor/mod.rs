@@ -1,5 +1,5 @@
-//! What tensors have in Python beyond the ops of the registry: construction, properties, methods by
-//! hand, printing, other libraries' arrays.
+//! The members of tensors in Python beyond the ops of the registry: construction, properties,
+//! methods by hand, printing, arrays of other libraries.
 
 pub(crate) mod construct;
 pub(crate) mod conversion;

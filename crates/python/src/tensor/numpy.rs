@@ -1,6 +1,6 @@
-//! `NumPy` arrays, both ways, sharing memory. `NumPy` is imported when somebody asks for an array.
+//! `NumPy` arrays, both ways, sharing memory. `NumPy` is imported when an array is first made.
 //!
-//! What is plain goes through `raw::array`; the rest, and everything that is refused, through the array
+//! Plain arrays go through `raw::array`; all others, refused ones included, through the array
 //! interface: a dictionary with address, type, sizes and strides.
 
 use crate::convert::{is_numpy_scalar, type_name};
@@ -85,7 +85,7 @@ fn is_aligned(address: usize, dtype: DType) -> bool {
     address.is_multiple_of(dtype.size().min(8))
 }
 
-/// A tensor over the memory of an exact array of which there is nothing to refuse and to warn about.
+/// A tensor over the memory of an exact array that needs neither an error nor a warning.
 fn from_plain(object: &Bound<'_, PyAny>, warn: bool) -> PyResult<Option<Tensor>> {
     let Some(parts) = array::parts(object) else { return Ok(None) };
     let size = parts.dtype.size() as isize;
@@ -185,7 +185,7 @@ pub(crate) fn from_numpy(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Re
     wrap(from_array(&array, true)?)
 }
 
-/// What `NumPy` sees of a tensor: its memory, and the tensor itself to keep it alive.
+/// The array interface of a tensor: its memory, and the tensor itself to keep it alive.
 #[pyclass(module = "pullback._C", frozen)]
 struct ArrayInterface {
     tensor: Tensor,
@@ -289,7 +289,7 @@ pub(crate) fn over_buffer(
         buffer.py().import("builtins")?.call_method1("memoryview", (buffer,)).map_err(|_| {
             PyValueError::new_err("object does not implement Python buffer protocol.")
         })?;
-    // (A single element shows no sizes.)
+    // (A buffer of a single element has no sizes.)
     let is_single = view.getattr("ndim")?.extract::<usize>()? == 0;
     let view = if is_single { view.call_method1("cast", ("B",))? } else { view };
     let bytes = pyo3::buffer::PyUntypedBuffer::get(&view)?;

@@ -79,7 +79,7 @@ ints! {
     cdata(t) t.id();
 }
 
-/// Getters whose value the class of a tensor may give.
+/// Getters whose value the class of a tensor may override.
 macro_rules! asked {
     ($($name:ident($py:ident, $slf:ident, $t:ident), $fact:ident, $question:literal: $own:expr;)*) => {$(
         fn $name($py: Python<'_>, $slf: *mut PyObject) -> Reply {
@@ -109,7 +109,7 @@ fn grad_fn(py: Python<'_>, slf: *mut PyObject) -> Reply {
     // SAFETY: a getter of tensors.
     let tensor = unsafe { tensor_of(slf) };
     let node = tensor.grad_fn().map_err(raise)?;
-    // (A view's is made as it is asked for, after a write to its base.)
+    // (The history of a view is made on access, after a write to its base.)
     creation::announce().map_err(raise)?;
     match node {
         Some(node) => Ok(crate::autograd::node::wrap_grad_fn(py, tensor, node)?.into_ptr()),

@@ -1,8 +1,8 @@
 //! `UntypedStorage`: the bytes behind tensors. One object per storage, which lives as long as the storage if it has
 //! attributes, a class of its own or weak references (see `raw::storage`).
 //!
-//! What needs no memory address (conversions, buffers, how a storage prints) is written in Python, in the module
-//! `storage`, which is loaded when it is first asked for.
+//! Members that need no memory address (conversions, buffers, printing) are written in Python, in
+//! the module `storage`, which is loaded on first use.
 
 use crate::convert::{exact_int, has_index, to_int, type_name};
 use crate::dtype::device_object;
@@ -74,7 +74,7 @@ pub(crate) fn storage_bytes(object: &Bound<'_, PyAny>) -> Option<Storage> {
     object.cast::<PyStorage>().ok().map(|storage| note(storage).clone())
 }
 
-/// Lets tensors that show the storage find its object, which may have been made by its class.
+/// Makes the object findable for tensors that show the storage; it may have been made by its class.
 fn note<'a>(object: &'a Bound<'_, PyStorage>) -> &'a Storage {
     let storage = object.get().own();
     storage.python_slot().store(object.as_ptr().cast(), Relaxed);
@@ -87,7 +87,7 @@ fn storage_of(object: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Option<Storag
         return Ok(Some(note(storage).clone()));
     }
     let py = object.py();
-    // A storage with a dtype exists only once its module was loaded.
+    // A storage with a dtype exists only if its module was loaded.
     let modules = py.import("sys")?.getattr("modules")?;
     let Ok(module) = modules.get_item("pullback.storage") else { return Ok(None) };
     if !object.is_instance(&module.getattr("TypedStorage")?)? {
@@ -116,8 +116,9 @@ pub(crate) fn tensor_of_storage(
     binding::over_storage(&storage, &size, &[1], 0, dtype).map(Some).map_err(raise)
 }
 
-/// What a constructor makes of a storage: all its elements, shown in place, `None` for any other object. Bytes without a
-/// dtype are whole numbers, those of a `TypedStorage` have to be of the dtype asked for, or the default one.
+/// A storage as the data of a constructor: all its elements, shown in place; `None` for any other
+/// object. Bytes without a dtype are whole numbers; a `TypedStorage` has to have the requested
+/// dtype, or the default one.
 pub(crate) fn shown(object: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Option<Tensor>> {
     let natural = if object.is_instance_of::<PyStorage>() { DType::I64 } else { default_dtype() };
     tensor_of_storage(object, dtype.unwrap_or(natural))
@@ -152,7 +153,7 @@ where
     py.import("pullback.storage")?.getattr(name)?.call1(args)
 }
 
-/// A number for a byte; the higher bits go, as in C.
+/// A number as a byte; the higher bits are dropped, as in C.
 fn byte_of(value: &Bound<'_, PyAny>, refuse: impl Fn(&str) -> String) -> PyResult<u8> {
     exact_int(value.py(), value.as_ptr())
         .map(|number| number as u8)
@@ -201,7 +202,7 @@ fn from_bytes(data: &[u8]) -> PyResult<Storage> {
 }
 
 impl PyStorage {
-    /// Of no bytes.
+    /// A storage of no bytes.
     pub(crate) fn empty() -> pullback::Result<Self> {
         Storage::uninitialized(0).map(PyStorage)
     }
@@ -225,7 +226,7 @@ impl PyStorage {
         // SAFETY: the storage holds this many bytes; the GIL keeps other Python writers away.
         Ok(unsafe { std::slice::from_raw_parts(self.own().data_ptr(), self.own().nbytes()) })
     }
-    /// Refuses to show single elements of memory that is not there.
+    /// Refuses to show single elements of a storage without memory.
     fn check_elements(&self) -> PyResult<()> {
         if self.own().device() == Device::Meta {
             return Err(PyNotImplementedError::new_err(
@@ -234,13 +235,13 @@ impl PyStorage {
         }
         Ok(())
     }
-    /// The place of one byte, if there is one.
+    /// The address of one byte, if the storage has memory.
     fn at(&self, index: i64) -> Option<usize> {
         let count = self.own().nbytes() as i64;
         let at = if index < 0 { index.saturating_add(count) } else { index };
         (0..count).contains(&at).then_some(at as usize)
     }
-    /// The bytes that a slice means: where they begin, and how many.
+    /// The bytes that a slice selects: the first one, and their number.
     fn range(&self, slice: &Bound<'_, PySlice>) -> PyResult<(usize, usize)> {
         let indices = slice.indices(self.own().nbytes() as isize)?;
         if indices.step != 1 {
@@ -257,7 +258,7 @@ fn cannot_index(index: &Bound<'_, PyAny>) -> String {
     format!("can't index a torch.UntypedStorage with {}", type_name(index))
 }
 
-/// An index that is a whole number; tensors, arrays and bools are none.
+/// An index that is a whole number; tensors, arrays and bools are refused.
 fn whole(index: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
     let is_whole = has_index(index)
         && crate::raw::object::as_tensor(index).is_none()
@@ -292,7 +293,7 @@ impl PyStorage {
         };
         Ok(PyStorage(storage))
     }
-    /// Lets objects of subclasses live as those of the class.
+    /// Gives objects of subclasses the life cycle of the class's own.
     #[classmethod]
     #[pyo3(signature = (**kwargs))]
     fn __init_subclass__(
@@ -331,7 +332,8 @@ impl PyStorage {
     ) -> PyResult<Bound<'py, PyAny>> {
         py.import("pullback.storage")?.getattr("_from_buffer")?.call(args, kwargs)
     }
-    /// (Who has the address may write: memory that is shared with a lazy clone is copied first.)
+    /// (Holders of the address may write, so that memory that is shared with a lazy clone is copied
+    /// first.)
     fn data_ptr(&self) -> PyResult<usize> {
         let address = self.own().data_ptr_mut().map_err(raise)?;
         Ok(if self.own().nbytes() == 0 { 0 } else { address.addr() })
@@ -558,8 +560,8 @@ impl PyStorage {
     fn another<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         copy_on(py, &[], Device::Cpu)
     }
-    /// Whether processes that are forked from this one see its writes, and it theirs: it shows a file, or
-    /// `share_memory_` moved it. Memory of a device counts as shared.
+    /// Whether processes forked from this one share its writes: it shows a file, or `share_memory_`
+    /// moved it. Memory of a device counts as shared.
     fn is_shared(&self) -> bool {
         matches!(self.own().device(), Device::Cuda(_)) || super::mapped::shows_file(self.own())
     }
@@ -696,7 +698,8 @@ fn sized_on(py: Python<'_>, bytes: usize, device: Device) -> PyResult<Bound<'_, 
     Ok(unsafe { Bound::from_owned_ptr(py, object(py, storage)?) })
 }
 
-/// A storage on `device` that holds a copy of `data`; on the meta device it has their number.
+/// A storage on `device` that holds a copy of `data`; on the meta device it has their number and no
+/// memory.
 fn holding(data: &[u8], device: Device) -> PyResult<Storage> {
     if device == Device::Meta {
         return Storage::without_memory(data.len()).map_err(raise);

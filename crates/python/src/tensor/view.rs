@@ -72,7 +72,8 @@ pub(super) fn view_func_unsafe(py: Python<'_>, slf: *mut PyObject, args: Args<'_
     replay(py, slf, args, ("_view_func_unsafe", false))
 }
 
-/// `x._rev_view_func_unsafe(new_view)`: what `new_view` is such a view of, or `None`.
+/// `x._rev_view_func_unsafe(new_view)`: the tensor of which `new_view` is the same view as `x` is
+/// of its base, or `None`.
 pub(super) fn rev_view_func_unsafe(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let [new_view] = args.bind(py, "_rev_view_func_unsafe", ["new_view"], 1)?;
     let new_view = new_view.expect("required");

@@ -1,4 +1,4 @@
-//! A reference that does not keep its tensor alive: of the tensor itself, not of the object that Python shows it by.
+//! A weak reference to a tensor itself, not to the object by which Python shows it.
 
 use crate::raw::object::as_tensor;
 use pullback::tensor::WeakTensor;

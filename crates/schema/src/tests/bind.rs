@@ -215,7 +215,7 @@ fn a_keyword_that_is_close_to_one_is_told_which() {
     let fill = overloads(&FILL, PythonForm::Method);
     let Err(message) = call(&fill, &[Tensor], &[("vlaue", Int)]) else { panic!("it binds") };
     assert!(message.ends_with("\ndid you mean 'value'?"), "{message}");
-    // What is given already is not meant.
+    // A keyword that is given already is not suggested.
     let Err(message) = call(&fill, &[], &[("value", Int), ("vlaue", Int)]) else {
         panic!("it binds")
     };

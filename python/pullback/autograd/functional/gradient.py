@@ -24,7 +24,7 @@ CONSTANT_SLOPE = (
 
 
 class Complaint(NamedTuple):
-    """What strict mode says about one of several gradients, with ``{}`` for its index."""
+    """The error of strict mode for one of several gradients, with ``{}`` for its index."""
 
     absent: str
     """There is no gradient."""
@@ -131,5 +131,5 @@ def check_history(found: Sequence[Tensor | None], constant: str) -> None:
 
 
 def finished(results: tuple[Tensor, ...], create_graph: bool) -> tuple[Tensor, ...]:
-    """Results as they are given out: without history unless it was asked for."""
+    """Results as they are returned: without history unless it was requested."""
     return results if create_graph else tuple(result.detach() for result in results)

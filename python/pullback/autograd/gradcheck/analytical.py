@@ -92,7 +92,7 @@ def products(
 def observed_jacobians(
     inputs: Any, output: Tensor, nondet_tol: float
 ) -> tuple[tuple[Tensor, ...], bool, bool, bool]:
-    """What :func:`.get_analytical_jacobian` gives."""
+    """The result of :func:`.get_analytical_jacobian`."""
     if output.is_complex():
         raise ValueError(
             "Expected output to be non-complex. get_analytical_jacobian no longer supports "
@@ -112,7 +112,7 @@ def check_layout(gradient: Tensor, target: Tensor) -> None:
         GradcheckError: naming both layouts.
     """
     if gradient.layout is _C.strided and target.layout is not _C.strided:
-        # That of a sparse tensor may be strided.
+        # The gradient of a sparse tensor may be strided.
         return
     if gradient.layout is not target.layout:
         raise GradcheckError(f"grad is incorrect layout ({gradient.layout} is not {target.layout})")
@@ -146,5 +146,5 @@ def _distance(found: Findings, again: Findings) -> float:
         for a, b in zip(found.matrices, again.matrices, strict=True)
         if a.numel()
     ]
-    # What is not a number fails the comparison with the differences, and says nothing here.
+    # NaN fails the comparison with the differences, and is ignored here.
     return max((d for d in differences if not math.isnan(d)), default=0.0)

@@ -31,7 +31,7 @@ class _Undefined(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> None:
-        """No gradient."""
+        """Returns no gradient."""
 
 
 def check_zeros(problem: Problem, masked: bool) -> None:

@@ -27,7 +27,7 @@ from .sparse import dense_problem, is_sparse
 if TYPE_CHECKING:
     from ..._tensor import Tensor
 
-# How messages call a part, and how tensors do.
+# The names of a part and of its tensors in messages.
 _PARTS = {"imaginary": "imag", "real": "real"}
 
 
@@ -72,7 +72,7 @@ def _check_forward(problem: Problem, options: Options) -> None:
 
 
 def _check_backward(problem: Problem, options: Options) -> None:
-    """What is left of backward after the numbers."""
+    """The remaining checks of backward after the comparison of numbers."""
     backward.check_zeros(problem, options.masked)
     if options.check_undefined_grad:
         backward.check_undefined(problem)

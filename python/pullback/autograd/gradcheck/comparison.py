@@ -175,7 +175,7 @@ def _dot(column: Tensor, along: Direction) -> Tensor:
 
 
 def _whole_jacobians(problem: Problem, options: Options, i: int, j: int, is_forward: bool) -> str:
-    """What slow mode finds for a pair that failed in fast mode."""
+    """The Jacobians of slow mode for a pair that failed in fast mode."""
     numerical = probe(problem, options.eps).jacobians(problem.targets[j])[i]
     if is_forward:
         found = forward.jacobians(problem, problem.target_positions[j])[i]

@@ -117,7 +117,7 @@ def jacobians_of(
     eps: float,
     is_forward_ad: bool,
 ) -> tuple[Tensor, ...]:
-    """What :func:`.get_numerical_jacobian_wrt_specific_input` gives."""
+    """The result of :func:`.get_numerical_jacobian_wrt_specific_input`."""
     if not target.requires_grad:
         raise AssertionError("Expected input to have requires_grad=True")
     result = as_tuple(outputs)
@@ -130,7 +130,7 @@ def jacobians_of(
 def first_jacobians(
     function: Callable[[Any], Any], inputs: Any, target: Any, eps: float
 ) -> tuple[Tensor, ...]:
-    """What :func:`.get_numerical_jacobian` gives."""
+    """The result of :func:`.get_numerical_jacobian`."""
     result = as_tuple(function(inputs))
     if any(value.is_complex() for value in result):
         raise ValueError(

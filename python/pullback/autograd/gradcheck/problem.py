@@ -1,4 +1,4 @@
-"""What is checked: a function, the point it is taken at, and which tensors count.
+"""The problem to check: a function, the point at which it is evaluated, and the tensors that count.
 
 Not here: any derivative. Invariant: a :class:`Problem` knows its outputs by their positions in
 what the function returned, so that derivatives of some outputs never slip to others.
@@ -82,7 +82,7 @@ class Problem:
 
     @property
     def target_positions(self) -> list[int]:
-        """Where among the inputs those are that require grad."""
+        """The positions of the inputs that require grad."""
         return [i for i, value in enumerate(self.inputs) if requires_grad(value)]
 
     @property
@@ -92,7 +92,7 @@ class Problem:
 
     @property
     def positions(self) -> list[int]:
-        """Where in the result the outputs are that require grad."""
+        """The positions in the result of the outputs that require grad."""
         return [i for i, value in enumerate(self.result) if value.requires_grad]
 
     @property
@@ -102,7 +102,7 @@ class Problem:
 
 
 def differentiable(result: Sequence[Any]) -> list[Tensor]:
-    """Those of a function's outputs that require grad."""
+    """The outputs of a function that require grad."""
     return [value for value in result if value.requires_grad]
 
 

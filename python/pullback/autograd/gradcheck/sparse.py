@@ -25,7 +25,7 @@ def is_sparse(value: Any) -> bool:
 
 
 def dense_problem(problem: Problem, masked: bool) -> Problem:
-    """The same problem with strided inputs in the place of sparse ones that require grad."""
+    """The same problem with strided inputs in place of sparse ones that require grad."""
     builders: dict[int, _Build] = {}
     inputs = list(problem.inputs)
     for i, value in enumerate(problem.inputs):

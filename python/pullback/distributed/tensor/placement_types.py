@@ -10,14 +10,14 @@ __all__ = ["Partial", "Placement", "Replicate", "Shard"]
 
 
 class Placement:
-    """The base of those below."""
+    """The base class of the placements below."""
 
     def is_shard(self, dim: int | None = None) -> bool:
         """Whether the tensor is cut up, along ``dim`` if that is given."""
         return isinstance(self, (Shard, _StridedShard)) and dim in (None, self.dim)
 
     def is_replicate(self) -> bool:
-        """Whether each process has all of it."""
+        """Whether each process has the whole tensor."""
         return isinstance(self, Replicate)
 
     def is_partial(self, reduce_op: str | None = None) -> bool:
@@ -55,7 +55,7 @@ class _StridedShard(Placement):
 
 @dataclass(frozen=True)
 class Replicate(Placement):
-    """Each process has all of the tensor."""
+    """Each process has the whole tensor."""
 
     def __str__(self) -> str:
         return "R"

@@ -60,12 +60,12 @@ class Dim(_Tensor):
 
     @property
     def is_bound(self) -> bool:
-        """Whether its size is known."""
+        """Whether the size of the dimension is known."""
         return self._size is not None
 
     @property
     def dims(self) -> tuple[Any, ...]:
-        """Itself alone."""
+        """The dimension itself alone."""
         return (self,)
 
     @property
@@ -96,7 +96,7 @@ class DimList:
 
     @property
     def is_bound(self) -> bool:
-        """Whether it is known how many there are."""
+        """Whether the number of dimensions is known."""
         return self._dims is not None
 
     def bind_len(self, size: int) -> None:
@@ -130,7 +130,7 @@ class DimList:
         return self._dims
 
     def size(self) -> int:
-        """How many there are."""
+        """The number of dimensions."""
         return len(self._known())
 
     def __len__(self) -> int:

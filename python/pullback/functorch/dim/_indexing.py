@@ -188,7 +188,7 @@ def _pack(pack: list[Any], size: int, seen: list[Any]) -> list[Any]:
 
 
 def _width(item: Any) -> int:
-    """How many dimensions an index takes."""
+    """The number of dimensions that an index covers."""
     is_mask = isinstance(item, (_Tensor, _C.TensorBase)) and not isinstance(item, Dim)
     if is_mask and str(item.dtype) in ("torch.bool", "torch.uint8"):
         return int(item.ndim)

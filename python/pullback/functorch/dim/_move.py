@@ -47,7 +47,7 @@ def order(x: Any, dims: Sequence[Any]) -> Any:
 
 
 def _axis(x: Any, dim: Any) -> int:
-    """Where a dimension is in the value behind a tensor."""
+    """The position of a dimension in the value behind a tensor."""
     value, own = parts(x)
     rank = value.ndim - len(own)
     if isinstance(dim, Dim):

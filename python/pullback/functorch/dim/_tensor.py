@@ -34,7 +34,7 @@ _PRODUCTS = ("mul", "__mul__", "__rmul__", "multiply")
 
 
 class _Tensor:
-    """What first-class dimensions and tensors that have them share."""
+    """The common members of first-class dimensions and tensors that have them."""
 
     @property
     def dims(self) -> tuple[Any, ...]:

@@ -52,7 +52,7 @@ class PythonKeyTracer(Tracer):
         self._constants: dict[int, tuple[Tensor, str]] = {}
 
     def track(self, tensor: Tensor, proxy: Proxy) -> None:
-        """Says which node a tensor comes from."""
+        """Records the node that a tensor comes from."""
         self._by_id[id(tensor)] = (tensor, proxy)
         place = _place(tensor)
         if place is not None:
@@ -85,7 +85,7 @@ class PythonKeyTracer(Tracer):
 
 
 def _place(tensor: Tensor) -> Any:
-    """Where a tensor's elements lie, and how; None if it has none that lie anywhere."""
+    """The address and geometry of a tensor's elements; None if it has none in memory."""
     if type(tensor) not in (Tensor, nn.Parameter) or tensor.layout is not _C.strided:
         return None
     address = tensor.untyped_storage().data_ptr() if tensor.device.type != "meta" else 0

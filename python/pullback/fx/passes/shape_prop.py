@@ -12,7 +12,7 @@ __all__ = ["ShapeProp", "TensorMetadata"]
 
 
 class TensorMetadata(NamedTuple):
-    """What is known of a tensor but its elements."""
+    """The metadata of a tensor, without its elements."""
 
     shape: Any
     dtype: Any

@@ -36,7 +36,7 @@ class NestedIntNode:
         return False
 
     def maybe_as_int(self) -> int | None:
-        """None: it is no number."""
+        """None, because the size is a symbol."""
         return None
 
     def eq(self, other: Any) -> bool:

@@ -30,7 +30,7 @@ __all__ = [
     "sdpa_kernel",
 ]
 
-# Whether PyTorch says why a fused kernel cannot be taken; there is nothing to be said here.
+# Whether PyTorch says why a fused kernel cannot be used; here nothing is said.
 WARN_FOR_UNFUSED_KERNELS = False
 
 
@@ -125,7 +125,7 @@ _active: list[tuple[str, Any]] = []
 
 
 def register_flash_attention_impl(impl: str, *, register_fn: Callable[..., Any]) -> None:
-    """Makes an implementation of FlashAttention known.
+    """Registers an implementation of FlashAttention.
 
     Args:
         impl: its name.
@@ -159,12 +159,12 @@ def list_flash_attention_impls() -> list[str]:
 
 
 def current_flash_attention_impl() -> str | None:
-    """The name of the one that is active; None if none is."""
+    """The name of the active implementation; None if none is active."""
     return _active[-1][0] if _active else None
 
 
 def restore_flash_attention_impl(_raise_warn: bool = True) -> None:
-    """Takes back what the last activation did."""
+    """Undoes the last activation."""
     if _active:
         handle = _active.pop()[1]
         remove = getattr(handle, "remove", None)

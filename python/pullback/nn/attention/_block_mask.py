@@ -46,7 +46,7 @@ def _sliced_mask_mod_error(batch: Any, head: Any, token_q: Any, token_kv: Any) -
 
 
 def ordered(dense: Tensor) -> tuple[Tensor, Tensor]:
-    """How many blocks each row has, and where: those first."""
+    """The number of blocks of each row, and their columns, in order."""
     numbers = dense.int()
     return numbers.sum(-1).int(), numbers.argsort(dim=-1, descending=True, stable=True).int()
 
@@ -348,7 +348,7 @@ class BlockMask:
 
 
 def _as_slice(key: Any, size: int) -> Any:
-    """A number as a slice of length one, so that no dimension is lost."""
+    """A number as a slice of length one, so that the dimension stays."""
     if not isinstance(key, int):
         return key
     if not -size <= key < size:

@@ -49,7 +49,7 @@ class AuxRequest(NamedTuple):
 
 
 class AuxOutput(NamedTuple):
-    """What was asked for by :class:`AuxRequest`; the rest is ``None``."""
+    """The results requested by :class:`AuxRequest`; the others are ``None``."""
 
     lse: Tensor | None = None
     max_scores: Tensor | None = None
@@ -158,7 +158,7 @@ def create_mask(
 
 
 def _positional(function: Any) -> int:
-    """How many arguments a function must be given by position."""
+    """The number of arguments that a function needs by position."""
     return sum(
         parameter.default is inspect.Parameter.empty
         and parameter.kind

@@ -9,7 +9,7 @@ from importlib import import_module
 
 __all__: list[str] = []
 
-# By module and class.
+# The constants by module and class.
 _OPTIONS = {
     "activation": {
         "Threshold": "threshold value inplace",
@@ -147,7 +147,7 @@ _OPTIONS = {
 
 
 def give_constants() -> None:
-    """Puts the lists on the classes."""
+    """Gives each class its list."""
     for family, layers in _OPTIONS.items():
         module = import_module(f".{family}", __package__)
         for name, options in layers.items():

@@ -37,7 +37,7 @@ class _LazyConvNd(LazyModuleMixin, _ConvNd):
             self.bias = UninitializedParameter(**options)
 
     def reset_parameters(self) -> None:
-        """Draws the parameters anew, if their shapes are known."""
+        """Draws the parameters anew if their shapes are known."""
         if not self.has_uninitialized_params() and self.in_channels != 0:
             super().reset_parameters()
 

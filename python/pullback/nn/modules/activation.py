@@ -64,7 +64,7 @@ class _InPlace(Module):
         self.inplace = inplace
 
     def extra_repr(self) -> str:
-        """Says so when the module works in place."""
+        """Shows that the module works in place."""
         return "inplace=True" if self.inplace else ""
 
 

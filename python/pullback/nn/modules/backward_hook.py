@@ -34,7 +34,7 @@ class BackwardHookFunction(Function):
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
-        """Views of the tangents; what is not recorded is a view, and finds its tangent itself."""
+        """Views of the tangents; if nothing is recorded, a view finds its tangent itself."""
         pairs = zip(tangents, ctx.are_recorded, strict=True)
         return tuple(t.view_as(t) if is_recorded else None for t, is_recorded in pairs)
 
@@ -185,7 +185,7 @@ def attach_to_result(module: Module, hooks: Sequence[Any], args: Any, result: An
 
 
 def _incomplete_gradients(args: Any, result: Any, node: Any) -> str | None:
-    """Says why hooks on ``node`` alone miss some gradients of the module, or ``None``."""
+    """The reason why hooks on ``node`` alone miss some gradients of the module, or ``None``."""
     results = (result,) if isinstance(result, Tensor) else result
     if not _all_tensors(results):
         return (

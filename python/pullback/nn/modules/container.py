@@ -361,7 +361,7 @@ class ModuleDict(Module):
 
 
 def _summary(value: Any, name: Callable[[Any], object]) -> str:
-    """How lists and dictionaries of parameters show a member."""
+    """The text of a member in lists and dictionaries of parameters."""
     if not isinstance(value, Tensor):
         return f"Object of type: {type(value).__name__}"
     kind = "Parameter" if isinstance(value, Parameter) else "Tensor"

@@ -227,7 +227,7 @@ def _place(kind: str, device: Any) -> Any:
 
 
 def _explained(error: builtins.Exception) -> builtins.Exception:
-    """Tells about ``to_empty`` when a tensor without data was to be copied."""
+    """Suggests ``to_empty`` when a tensor without data was to be copied."""
     base = "Cannot copy out of meta tensor; no data!"
     text = str(error)
     if not text.startswith(base):

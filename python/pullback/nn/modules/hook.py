@@ -88,7 +88,7 @@ class HookDict(dict[int, Hook]):
 
 
 class BoundHook:
-    """A hook together with a weak reference to the module it is told about."""
+    """A hook with a weak reference to the module that it gets as argument."""
 
     def __init__(self, hook: Hook, module: Module | None = None) -> None:
         self.hook = hook

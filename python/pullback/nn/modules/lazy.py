@@ -31,7 +31,7 @@ class LazyModuleMixin(_Base):
     be saved, loaded, moved and cast before.
     """
 
-    # What the module becomes; None if its class stays.
+    # The class that the module becomes; None if it stays.
     cls_to_become: type[Any] | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

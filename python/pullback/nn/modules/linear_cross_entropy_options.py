@@ -51,7 +51,7 @@ class LinearCrossEntropyOptions:
             raise ValueError(f"batch_chunk_size must be positive int or None, got {size!r}")
 
     def _rows(self, rows: int, in_features: int, classes: int) -> int:
-        """How many rows a chunk has."""
+        """The number of rows of a chunk."""
         given = self.batch_chunk_size
         if self.chunking_method is None or (given is not None and self.chunking_method == "auto"):
             return max(rows, 1) if given is None else given

@@ -91,7 +91,7 @@ def _new_state() -> dict[str, Any]:
 
 
 class _CallSignature:
-    """What `inspect.signature` says of a module, whose call is native; classes have their own."""
+    """The signature of a module, whose call is native; classes have signatures of their own."""
 
     def __get__(self, module: Any, owner: type) -> inspect.Signature:
         if module is None:
@@ -124,7 +124,7 @@ class Module(State, _C._ModuleBase):
         training: whether the module is in training mode (:meth:`train`) or not (:meth:`eval`).
     """
 
-    # What `state_dict` is given and gives, in annotations.
+    # The type of arguments and results of `state_dict`, in annotations.
     T_destination = TypeVar("T_destination", bound=dict[str, Any])
 
     __signature__ = _CallSignature()
@@ -225,7 +225,7 @@ class Module(State, _C._ModuleBase):
             call["result"] = result
 
     def _run_always_called(self, call: dict[str, Any], done: set[int]) -> None:
-        """After an exception: the hooks that asked for it and did not run yet."""
+        """Runs, after an exception, the hooks with `always_call` that did not run yet."""
         for kind, hooks, wanted in (
             ("global module", _hook.forward_hooks, _hook.forward_hooks_always_called),
             ("module", self._forward_hooks, self._forward_hooks_always_called),
@@ -538,7 +538,7 @@ class Module(State, _C._ModuleBase):
         return self
 
     def eval(self) -> Self:
-        """The same as ``train(False)``."""
+        """Sets evaluation mode, as ``train(False)`` does."""
         return self.train(False)
 
     # ---- pickling and printing ----
@@ -563,7 +563,7 @@ class Module(State, _C._ModuleBase):
         own["_parameters"] = {}
         own["_buffers"] = dict(self._buffers)
         own["_modules"] = dict(self._modules)
-        # What it has in their place: tensors that are no leaves.
+        # The tensors in place of parameters, which are no leaves.
         own["_former_parameters"] = {}
         own["_is_replica"] = True
         return replica
@@ -579,7 +579,7 @@ class Module(State, _C._ModuleBase):
         compile(self._call_impl, *args, **kwargs)
 
     def extra_repr(self) -> str:
-        """What ``repr`` shows in the parentheses; subclasses override it."""
+        """The text of ``repr`` in the parentheses; subclasses override it."""
         return ""
 
     def __repr__(self) -> str:
@@ -591,7 +591,7 @@ class Module(State, _C._ModuleBase):
         return f"{self._get_name()}({body})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: a tree that folds, with parameters and memory."""
+        """The HTML for notebooks: a tree that folds, with parameters and memory."""
         from ..._html import module_html
 
         return module_html(self)
@@ -634,7 +634,7 @@ def _table(name: str) -> property:
     def put(space: ModuleType, value: Any) -> None:
         table = getattr(_hook, name)
         if isinstance(table, dict):
-            # (The same object: the native call of modules looks at it.)
+            # (It is the same object, because the native call of modules reads it.)
             given = dict(value)
             table.clear()
             table.update(given)
@@ -661,7 +661,7 @@ sys.modules[__name__].__class__ = _WithHooks
 
 
 def _has_any_global_hook() -> bool:
-    """Whether a hook of all modules is there that calls ask."""
+    """Whether calls have to look for a hook of all modules."""
     return bool(
         _hook.backward_pre_hooks
         or _hook.backward_hooks

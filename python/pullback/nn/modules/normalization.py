@@ -26,7 +26,7 @@ _layer_norm = _VF.layer_norm
 def _make_affine(
     module: Module, shape: Any, weight: bool, bias: bool, device: Any, dtype: Any
 ) -> None:
-    """Registers ``weight`` and ``bias``, ``None`` for those that are not wanted."""
+    """Registers ``weight`` and ``bias``, ``None`` for those that are disabled."""
     empty = _VF.empty
     for name, wanted in (("weight", weight), ("bias", bias)):
         if wanted:

@@ -193,7 +193,7 @@ class MaxUnpool3d(_MaxUnpoolNd):
 
 
 class _AvgPoolNd(Module):
-    """What average pools have in common."""
+    """The common base of average pools."""
 
     kernel_size: Any
     stride: Any

@@ -25,10 +25,10 @@ __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "R
 
 State = tuple[Tensor, ...]
 
-# How many gates a cell has: the factor between hidden size and rows of its weights.
+# The number of gates of a cell: the factor between hidden size and rows of its weights.
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
-# What runs all layers; a last state or the pair of them comes after the output.
+# The op that runs all layers; a last state or the pair of them comes after the output.
 _LAYERS: dict[str, Callable[..., Any]] = {
     "LSTM": _VF.lstm,
     "GRU": _VF.gru,

@@ -55,7 +55,7 @@ def _get_activation_fn(activation: str) -> Activation:
 
 
 def _get_seq_len(src: Tensor, batch_first: bool) -> int | None:
-    """The length of sequences; None for what is neither one nor a batch."""
+    """The length of the sequences; None for an input that is neither one sequence nor a batch."""
     if src.dim() == 2:
         return src.size(0)
     return src.size(1 if batch_first else 0) if src.dim() == 3 else None
@@ -64,7 +64,7 @@ def _get_seq_len(src: Tensor, batch_first: bool) -> int | None:
 def _detect_is_causal_mask(
     mask: Tensor | None, is_causal: bool | None = None, size: int | None = None
 ) -> bool:
-    """Whether a mask is to be taken for the causal one: as said, or else by its elements."""
+    """Whether to treat a mask as the causal one: as the caller says, or else by its elements."""
     if is_causal is not None or mask is None:
         return bool(is_causal)
     length = mask.size(-2) if size is None else size
@@ -295,7 +295,7 @@ class TransformerEncoder(Module):
 
 
 def _obstacle(layer: Any) -> str | None:
-    """Why PyTorch's kernel for ragged batches cannot do a layer; None if it can."""
+    """Why PyTorch's kernel for ragged batches refuses a layer; None if it does not."""
     if not isinstance(layer, TransformerEncoderLayer):
         return "encoder_layer was not TransformerEncoderLayer"
     attention = layer.self_attn
@@ -470,7 +470,7 @@ class TransformerEncoderLayer(_Layer):
 
     def _set_activation(self, activation: str | Activation) -> None:
         super()._set_activation(activation)
-        # What PyTorch's fused kernel asks: 1 for the first, 2 for the second, 0 for others.
+        # The codes of PyTorch's fused kernel: 1 for relu, 2 for gelu, 0 for others.
         kind: Any = self.activation
         is_relu = kind is F.relu or isinstance(kind, ReLU)
         is_gelu = kind is F.gelu or isinstance(kind, GELU)

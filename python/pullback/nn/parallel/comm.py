@@ -27,7 +27,7 @@ __all__ = [
 
 
 def _numbers(devices: Sequence[Any] | None) -> list[int]:
-    """The numbers of devices; without any, of all there are."""
+    """The numbers of the given devices, or of all devices."""
     return list(range(device_count())) if devices is None else [_number_of(d) for d in devices]
 
 
@@ -36,7 +36,7 @@ def _device_of(number: int) -> str:
 
 
 def _check_absent(name: str, value: Any) -> None:
-    """Refuses what a target says already."""
+    """Refuses an argument that a target implies already."""
     if value is not None:
         raise RuntimeError(
             f"'{name}' must not be specified when 'out' is specified, but got {name}={value}"

@@ -83,7 +83,7 @@ def parallel_apply(
 
 
 class _Call:
-    """A module and what it is called with."""
+    """A module with the arguments of its call."""
 
     def __init__(self, module: Module, inputs: Any, named: dict[str, Any], device: Any) -> None:
         self.module, self.named = module, named
@@ -92,7 +92,7 @@ class _Call:
         self.device = first.device if first is not None else device
 
     def run(self) -> Any:
-        """Calls it, with its device as the current one."""
+        """Calls the module, with its device as the current one."""
         from ... import cuda
         from ...cuda import device_count
 
@@ -103,7 +103,7 @@ class _Call:
 
 
 class _Settings:
-    """What a thread works under, taken from this one: gradients and autocast."""
+    """The settings of a thread, taken from this one: gradients and autocast."""
 
     def __init__(self) -> None:
         from ... import autograd, get_autocast_dtype, is_autocast_enabled

@@ -45,7 +45,7 @@ def replicate(network: T, devices: Sequence[Any], detach: bool = False) -> list[
 
 
 def _copies(tensors: list[Any], numbers: list[int], detach: bool) -> list[list[Any]]:
-    """For each device the tensors on it."""
+    """The tensors on each device."""
     if not tensors:
         return [[] for _ in numbers]
     if detach:
@@ -62,7 +62,7 @@ def _fill(module: Module, copy: Any, shown: dict[int, Any], children: list[Any])
         if param is None:
             copy._parameters[name] = None
         else:
-            # No leaf, so that it is an attribute and no parameter.
+            # It is no leaf, so that it is an attribute and no parameter.
             copy.__dict__[name] = shown[id(param)]
             copy._former_parameters[name] = shown[id(param)]
     for name, buffer in module._buffers.items():

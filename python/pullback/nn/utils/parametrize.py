@@ -134,7 +134,7 @@ class ParametrizationList(ModuleList):
                 "When `right_inverse` outputs one tensor, it may not change the dtype.\n"
                 f"original.dtype: {original.dtype}\nright_inverse(original).dtype: {new.dtype}"
             )
-        # (The same object as before: an optimiser may hold it.)
+        # (It stays the same object, because an optimiser may hold it.)
         with no_grad():
             _maybe_set(original, new)
         _register_parameter_or_buffer(self, "original", original)
@@ -382,7 +382,7 @@ def remove_parametrizations(
         tensor = members.original
         if leave_parametrized:
             with no_grad():
-                # (The same object: an optimiser may hold it.)
+                # (It stays the same object, because an optimiser may hold it.)
                 _maybe_set(tensor, getattr(module, tensor_name))
     elif leave_parametrized:
         value = getattr(module, tensor_name)

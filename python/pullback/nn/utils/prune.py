@@ -230,7 +230,7 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[idx]
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """What the last method keeps of what ``default_mask`` keeps."""
+        """Prunes with the last method within the elements that ``default_mask`` keeps."""
         method: Any = self._pruning_methods[-1]
         mask = default_mask.to(dtype=t.dtype).clone()
         kind = method.PRUNING_TYPE
@@ -261,7 +261,7 @@ class Identity(BasePruningMethod):
     PRUNING_TYPE = "unstructured"
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """The mask so far."""
+        """The mask, unchanged."""
         return default_mask
 
 
@@ -279,7 +279,7 @@ class _Unstructured(BasePruningMethod):
         self.amount = amount
 
     def _order(self, t: Tensor) -> Tensor:
-        """Where the elements are in the order in which they go."""
+        """The positions of the elements in the order in which they are pruned."""
         raise NotImplementedError
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
@@ -334,7 +334,7 @@ class _Structured(BasePruningMethod):
     dim: int
 
     def _scores(self, t: Tensor) -> Tensor:
-        """How important each slice is."""
+        """The importance of each slice."""
         raise NotImplementedError
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
@@ -424,7 +424,7 @@ class CustomFromMask(BasePruningMethod):
         self.mask = mask
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """What both masks keep."""
+        """Keeps the elements that both masks keep."""
         if default_mask.shape != self.mask.shape:
             raise AssertionError(
                 f"mask shape {self.mask.shape} must match that of the tensor {default_mask.shape}"

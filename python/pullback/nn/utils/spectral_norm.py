@@ -144,7 +144,8 @@ class SpectralNorm:
             u, v = (F.normalize(vector, dim=0, eps=eps) for vector in drawn)
         delattr(module, name)
         module.register_parameter(f"{name}_orig", weight)
-        # (No buffer: it has a history. Optimisers and `apply` still find an attribute.)
+        # (It is no buffer, because it has a history. Optimisers and `apply` still find an
+        # attribute.)
         setattr(module, name, weight.data)
         module.register_buffer(f"{name}_u", u)
         module.register_buffer(f"{name}_v", v)
@@ -250,7 +251,7 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: T_module, name: str = "weight") -> T_module:
-    """Takes back what :func:`spectral_norm` did.
+    """Undoes :func:`spectral_norm`.
 
     Raises:
         ValueError: nothing was done.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["functional_call"]
 
-# In the place of a tensor: there is none.
+# Stands for the absence of a tensor.
 _ABSENT = object()
 
 
@@ -105,7 +105,7 @@ def _reparametrize_module(
 
 
 class _Place(NamedTuple):
-    """Where a module keeps a tensor: in one of its dictionaries, or as an attribute."""
+    """The dictionary, or attribute, in which a module keeps a tensor."""
 
     owner: Module
     name: str
@@ -117,7 +117,7 @@ class _Place(NamedTuple):
         return getattr(self.owner, self.name, _ABSENT)
 
     def swap(self, value: Any) -> Any:
-        """Puts a value there; gives what was there."""
+        """Stores a value there; returns the previous one."""
         if not (value is None or value is _ABSENT or isinstance(value, _C.TensorBase)):
             raise TypeError(f"{value} is not an instance of torch.Tensor")
         old = self.get()

@@ -100,7 +100,7 @@ def weight_norm(module: T_module, name: str = "weight", dim: int | None = 0) -> 
 
 
 def remove_weight_norm(module: T_module, name: str = "weight") -> T_module:
-    """Takes back what :func:`weight_norm` did.
+    """Undoes :func:`weight_norm`.
 
     Raises:
         ValueError: nothing was done.

@@ -74,7 +74,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.num_bad_epochs = 0
 
     def step(self, metrics: SupportsFloat, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Takes the metric of this epoch and lowers the rates if it is time to."""
+        """Takes the metric of this epoch and lowers the rates if they are due."""
         current = float(metrics)
         if epoch is not None:
             warn_epoch_is_deprecated()
@@ -111,7 +111,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self) -> bool:
-        """Whether steps are not counted at present."""
+        """Whether the schedule is in cooldown, in which steps are not counted."""
         return self.cooldown_counter > 0
 
     def _is_better(self, a: float, best: float) -> bool:

@@ -29,7 +29,7 @@ __all__ = [
 
 
 class _Window:
-    """How a window was asked for, checked."""
+    """The arguments of a window, checked."""
 
     def __init__(
         self,

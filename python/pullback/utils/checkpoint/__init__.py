@@ -154,7 +154,7 @@ def get_device_states(*args: Any) -> tuple[list[Any], list[Tensor]]:
 
 
 def set_device_states(devices: Any, states: Any, *, device_type: str | None = None) -> None:
-    """Puts back what :func:`get_device_states` gave."""
+    """Sets the states that :func:`get_device_states` returned."""
 
 
 def _autocast_as_now() -> autocast:
@@ -286,7 +286,7 @@ class _Options:
     def call(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """Calls ``function``, one or the other way."""
+        """Calls ``function`` in the chosen way."""
         if not _is_reentrant(self.use_reentrant, "checkpoint"):
             return _without_reentry(function, args, kwargs, self)
         if kwargs:

@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 
 class CheckpointError(RuntimeError):
-    """A region that was run again did not do what it did at first."""
+    """A recomputation of a region did not repeat its forward."""
 
 
 class Stop(Exception):
-    """Ends a recomputation once all that it is for is there."""
+    """Ends a recomputation once all wanted values are computed."""
 
 
 def is_tensor(value: object) -> bool:
-    """Whether it is a tensor of any class."""
+    """Whether a value is a tensor of any class."""
     return isinstance(value, _C.TensorBase)
 
 
@@ -80,7 +80,7 @@ class _Current(threading.local):
 
 
 _current = _Current()
-# What values that were computed again belong to: a group of backward calls, one of them, or an
+# The owner of values that were computed again: a group of backward calls, one of them, or an
 # access outside of any.
 Key = GraphExecGroup | int
 
@@ -115,7 +115,7 @@ class _Handle:
 
 
 class _Holder:
-    """What the graph keeps instead of a tensor: for each run of backward, the value's name."""
+    """Kept by the graph instead of a tensor: for each run of backward, the name of the value."""
 
     def __init__(self) -> None:
         self.handles: dict[Key, _Handle | None] = {}
@@ -129,12 +129,12 @@ class KeepInputs(Function):
 
     @staticmethod
     def forward(*tensors: Any) -> Tensor:
-        """Gives an empty tensor."""
+        """Returns an empty tensor."""
         return _C._VariableFunctions.empty((0,))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        """Keeps tensors as saved tensors and the rest as it is."""
+        """Keeps tensors as saved tensors and other values unchanged."""
         ctx.tensor_indices = [position for position, value in enumerate(inputs) if is_tensor(value)]
         ctx.others = [None if is_tensor(value) else value for value in inputs]
         ctx.save_for_backward(*(inputs[position] for position in ctx.tensor_indices))
@@ -275,11 +275,11 @@ class Region:
             assert this is not None
             index = this.counts[task]
             this.counts[task] += 1
-            # (What has no history is handed out itself: programs may know it by its identity.)
+            # (A value without history is returned itself: programs may know it by its identity.)
             value = tensor.detach() if tensor.requires_grad else tensor
             if index >= len(this.holders):
                 if not this.is_complete:
-                    # Backward inside of the region: it goes on saving after this recomputation.
+                    # Backward inside the region: it goes on saving after this recomputation.
                     this.is_short = True
                     return value
                 raise CheckpointError(

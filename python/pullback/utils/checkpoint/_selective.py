@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class CheckpointPolicy(enum.Enum):
-    """What becomes of an op's results in selective checkpointing.
+    """How an op's results are treated in selective checkpointing.
 
     ``*_SAVE`` keeps them; ``*_RECOMPUTE`` computes them again in backward. ``*_CPU_OFFLOAD`` means
     in main memory: as in PyTorch's eager mode they are computed again. ``MUST`` and ``PREFER``
@@ -43,7 +43,7 @@ Policy = Callable[..., CheckpointPolicy | bool]
 
 
 class SelectiveCheckpointContext:
-    """What a policy is told beside the op and its arguments.
+    """The context that a policy receives beside the op and its arguments.
 
     Attributes:
         is_recompute: always False: policies are asked in the forward alone.
@@ -77,7 +77,7 @@ class _VersionWrapper:
         return self.val if self.unpack_hook is None else self.unpack_hook(self.val)
 
 
-# What stands in the store for a result that is computed again, and for one that was given out.
+# Stand in the store for a result that is computed again, and for one that was handed out.
 _RECOMPUTE = object()
 _CONSUMED = object()
 Storage = defaultdict[OpOverload, dict[int, Any]]
@@ -87,7 +87,7 @@ SAC_IGNORED_OPS = frozenset({aten.detach.default})
 
 
 class _CachingTorchDispatchMode(TorchDispatchMode):
-    """The mode of the forward: runs ops, and keeps what the policy says."""
+    """The mode of the forward: runs ops, and keeps the results that the policy selects."""
 
     def __init__(self, policy_fn: Policy, storage: Storage, ac_graph_id: Any = None) -> None:
         super().__init__()
@@ -110,7 +110,7 @@ class _CachingTorchDispatchMode(TorchDispatchMode):
         args: Sequence[Any] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        """Runs the op, asks the policy and keeps the results or a note that there are none."""
+        """Runs the op, asks the policy and keeps the results, or a note that none are kept."""
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
         if func in SAC_IGNORED_OPS:
@@ -126,7 +126,7 @@ class _CachingTorchDispatchMode(TorchDispatchMode):
         return out
 
     def _kept(self, out: Any) -> Any:
-        """What is kept of results: without history, which would lead back to the store."""
+        """The form of kept results: without history, which would lead back to the store."""
         hooks = self._hooks()
 
         def wrap(value: Any) -> _VersionWrapper:
@@ -155,7 +155,7 @@ class _CachingTorchDispatchMode(TorchDispatchMode):
 
 
 class _CachedTorchDispatchMode(TorchDispatchMode):
-    """The mode of the recomputation: gives out what was kept."""
+    """The mode of the recomputation: returns the kept results."""
 
     def __init__(
         self, policy_fn: Policy | None, storage: Storage, allow_cache_entry_mutation: bool = False
@@ -171,7 +171,7 @@ class _CachedTorchDispatchMode(TorchDispatchMode):
         return True
 
     def __enter__(self) -> Self:
-        # From the start, so that a second recomputation finds that the first took everything.
+        # From the start, so that a second recomputation finds that the first one took everything.
         self.func_counter.clear()
         return super().__enter__()
 
@@ -182,7 +182,7 @@ class _CachedTorchDispatchMode(TorchDispatchMode):
         args: Sequence[Any] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        """Gives out the results of the op, or runs it.
+        """Returns the kept results of the op, or runs it.
 
         Raises:
             RuntimeError: if the forward had no such op, or the results were given out before or

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class _DatasetKind:
-    """How items are fetched: by key, or as they come."""
+    """How items are fetched: by key, or from an iterator."""
 
     Map = 0
     Iterable = 1
@@ -35,7 +35,7 @@ __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"
 
 T_co = TypeVar("T_co", covariant=True)
 
-# By the names that PyTorch has for them.
+# By PyTorch's names.
 _BaseDataLoaderIter = LoaderIter
 _SingleProcessDataLoaderIter = SingleProcessIter
 

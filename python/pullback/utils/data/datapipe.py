@@ -18,7 +18,7 @@ _Class = TypeVar("_Class", bound=type)
 
 
 class _Methods:
-    """Classes of pipes as methods of pipes."""
+    """The methods of pipes that are classes of pipes."""
 
     functions: ClassVar[dict[str, Callable[..., Any]]]
 

@@ -101,7 +101,7 @@ class LoaderIter:
 
 
 class SingleProcessIter(LoaderIter):
-    """Fetches in this process, batch by batch, as they are asked for."""
+    """Fetches in this process, batch by batch, on demand."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader)

@@ -22,12 +22,12 @@ from .worker import CaughtError, Restart, Result, Task, WorkerSetup, run_worker
 if TYPE_CHECKING:
     from .dataloader import DataLoader
 
-# How long a worker may take to finish what it is at before it is terminated.
+# How long a worker may take to finish its current task before it is terminated.
 _PATIENCE_S = 5.0
 
 
 class MultiProcessIter(LoaderIter):
-    """Fetches in worker processes, ahead of what is asked for."""
+    """Fetches in worker processes, ahead of demand."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader)
@@ -139,12 +139,12 @@ class MultiProcessIter(LoaderIter):
             self._receive()
 
     def _receive(self) -> None:
-        """Waits for the workers and takes in what they have sent."""
+        """Waits for the workers and receives their results."""
         if not self._shutdown.alive:
             raise RuntimeError("DataLoader workers have been shut down after an error")
         ends = wait(self._pipes, self._timeout or None)
         if not ends:
-            # Whoever is late now may be stuck for good: no point in asking politely.
+            # A worker that is late now may be stuck for good: do not ask it to finish.
             for worker in self._workers:
                 worker.terminate()
             self._shutdown()
@@ -157,7 +157,7 @@ class MultiProcessIter(LoaderIter):
                 self._fail_for_death(worker_id)
             result: Result = pickle.loads(message)
             if result.epoch != self._epoch:
-                # Asked for in a pass that was given up early.
+                # Requested in a pass that was given up early.
                 continue
             self._tasks_of[worker_id] -= 1
             self._ready[result.number] = result

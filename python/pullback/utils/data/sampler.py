@@ -24,7 +24,7 @@ class Sampler(Generic[T_co]):
 
 
 def draw_seed(generator: Generator | None = None) -> int:
-    """One 64-bit draw (below 2^63), the seed of something that runs apart."""
+    """One 64-bit draw (below 2^63), the seed of an independent generator."""
     return int(empty((), dtype=int64).random_(generator=generator).item())
 
 

@@ -41,7 +41,7 @@ class Task(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The result of a task. `ended` tells that this worker's stream has no more items."""
+    """The result of a task. `ended` is set if this worker's stream has no more items."""
 
     epoch: int
     number: int
@@ -51,7 +51,7 @@ class Result(NamedTuple):
 
 
 class WorkerSetup(NamedTuple):
-    """All that a worker needs to begin."""
+    """The arguments of a worker's main function."""
 
     dataset: Any
     is_iterable: bool
@@ -137,7 +137,7 @@ def run_worker(setup: WorkerSetup, pipe: Connection, foreign: list[Connection]) 
 
 
 def _messages(pipe: Connection) -> Iterator[Restart | Task]:
-    """What the loader sends, less the tasks that a later message has made pointless."""
+    """The messages of the loader, less the tasks that a later message has made pointless."""
     waiting: deque[Restart | Task | None] = deque()
     while True:
         if not waiting:

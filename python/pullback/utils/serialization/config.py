@@ -12,18 +12,18 @@ __all__: list[str] = []
 
 
 class load:
-    """Of ``torch.load``."""
+    """The defaults of ``torch.load``."""
 
     mmap: bool = False
     endianness: LoadEndianness | None = None
     # (Windows has other maps.)
     mmap_flags: int | None = getattr(_mmap, "MAP_PRIVATE", None)
-    # Where records are is always read from the archive, which says it.
+    # The places of records are always read from the archive, which states them.
     calculate_storage_offsets: bool = False
 
 
 class save:
-    """Of ``torch.save``."""
+    """The defaults of ``torch.save``."""
 
     compute_crc32: bool = True
     # Without effect: memory of devices is copied as it is.

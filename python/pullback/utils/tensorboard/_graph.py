@@ -71,7 +71,7 @@ class _Recorder(TorchDispatchMode):
         self.is_used = False
         self._scopes = [root]
         self._names: dict[str, int] = {}
-        # By identity: the tensors are kept, so that no other one comes to have the same.
+        # By identity: the tensors are kept, so that no other tensor comes to have the same.
         self._made: dict[int, str] = {}
         self._kept: list[Tensor] = []
 

@@ -59,7 +59,7 @@ _LEAST = 1e-7
 
 
 def array_of(values: Any) -> NDArray[Any]:
-    """Numbers as an array, wherever they come from."""
+    """Numbers as an array, whatever their source."""
     if isinstance(values, Tensor):
         values = values.detach().cpu()
         # (NumPy has no bfloat16.)
@@ -641,7 +641,7 @@ def hparams(
 
 
 def _set(target: Any, name: str, value: Any) -> int:
-    """Writes a setting; gives what type it has."""
+    """Writes a setting; returns its type."""
     if isinstance(value, (bool, numpy.bool_)):
         target.bool_value = bool(value)
         return int(api_pb2.DATA_TYPE_BOOL)

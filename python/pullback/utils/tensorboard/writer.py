@@ -68,11 +68,11 @@ class FileWriter:
         self.add_event(Event(graph_def=graph.SerializeToString()), None, walltime)
 
     def flush(self) -> None:
-        """Writes what waits."""
+        """Writes the pending events."""
         self.event_writer.flush()
 
     def close(self) -> None:
-        """Writes what waits, and closes the file."""
+        """Writes the pending events, and closes the file."""
         self.event_writer.close()
 
     def reopen(self) -> None:
@@ -116,7 +116,7 @@ class SummaryWriter:
         return self.log_dir
 
     def _get_file_writer(self) -> FileWriter:
-        """What writes the run's file; after :meth:`close` it begins another one."""
+        """The writer of the run's file; after :meth:`close` it begins another file."""
         if self.file_writer is not None:
             return self.file_writer
         writer = FileWriter(self.log_dir, *self._arguments)
@@ -567,12 +567,12 @@ class SummaryWriter:
                 writer.add_scalar(tag, value, global_step)
 
     def flush(self) -> None:
-        """Writes what waits."""
+        """Writes the pending events."""
         for writer in (self.all_writers or {}).values():
             writer.flush()
 
     def close(self) -> None:
-        """Writes what waits, and closes the files; what is added later begins others."""
+        """Writes the pending events, and closes the files; later additions begin new files."""
         for writer in (self.all_writers or {}).values():
             writer.flush()
             writer.close()

@@ -91,9 +91,9 @@ impl TileBlock {
 pub(super) struct Images<'x, T> {
     pub(super) data: &'x [T],
     pub(super) groups: usize,
-    /// Channels of a group.
+    /// The channels of a group.
     pub(super) all: usize,
-    /// Those that are read: the first, and how many.
+    /// The first channel that is read, and how many are.
     pub(super) first: usize,
     pub(super) channels: usize,
     pub(super) height: usize,

@@ -78,7 +78,7 @@ pub(super) fn compare_exchange<K: KeyBits>(columns: &mut [Column<K>], network: &
     for &(i, j) in network {
         let (i, j) = (usize::from(i), usize::from(j));
         let (mut a, mut b) = (columns[i], columns[j]);
-        // What both are changed by. (Of a minimum and a maximum LLVM makes scalar code.)
+        // The bits by which both are changed. (For a minimum and a maximum LLVM makes scalar code.)
         let mut change = [K::default(); ROWS];
         for l in 0..ROWS {
             change[l] = if a[l] > b[l] { a[l] ^ b[l] } else { K::default() };

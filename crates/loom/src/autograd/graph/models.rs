@@ -10,8 +10,8 @@ use loom::thread::spawn;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
 
-/// Says when it is dropped, and fails if it is used at the same time. Loom itself sees memory that is freed twice or not
-/// at all.
+/// A value that records its drop, and fails if it is used at the same time. Loom itself sees memory
+/// that is freed twice or not at all.
 struct Value {
     drops: std::sync::Arc<AtomicUsize>,
     content: UnsafeCell<u32>,
@@ -39,7 +39,7 @@ impl Drop for Value {
     }
 }
 
-/// A weak handle's turn: if there is a value, it is whole.
+/// The actions of a weak handle: if there is a value, it is whole.
 fn look(weak: &Weak<Value>, drops: &AtomicUsize) {
     if let Some(value) = weak.upgrade() {
         assert_eq!(drops.load(SeqCst), 0, "a dropped value was handed out");
@@ -126,7 +126,7 @@ fn weak_handles_race_to_free_the_memory() {
     });
 }
 
-/// A handle's turn.
+/// The actions of a handle.
 fn use_node(node: &Node, leaf: &Tensor) {
     assert!(node.leaf().is_same(leaf));
     assert!(node.handles() >= 1);
@@ -198,7 +198,7 @@ fn hooks_go_with_the_last_handle_or_with_the_next_first_one() {
 #[test]
 fn one_task_at_a_time_numbers_nodes() {
     loom::model(|| {
-        // The nodes' places: two who write them at once are a race that loom sees.
+        // The nodes' fields: two threads that write them at once are a race that loom sees.
         let shared = Arc::new((AtomicBool::new(false), UnsafeCell::new(0)));
         let number = |shared: &(AtomicBool, UnsafeCell<u32>)| {
             let right = Numbering::take(&shared.0);

@@ -1,4 +1,5 @@
-//! What the accumulator needs of nodes and tensors: the parts that count, lock and hold each other, and nothing else.
+//! Stand-ins for the parts of nodes and tensors that the accumulator needs: the parts that count,
+//! lock and hold each other, and nothing else.
 
 use super::accumulator::{Accumulator, Home, HomeSlot, drop_handle, handle};
 use super::counted::{Counted, Weak};
@@ -6,7 +7,7 @@ use crate::sync::{AtomicBool, AtomicUsize, Mutex};
 use std::mem::ManuallyDrop;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// A leaf: its place for the accumulator, and a fact that its first handle notes down.
+/// A leaf: its slot for the accumulator, and a fact that its first handle records.
 #[derive(Clone)]
 pub(crate) struct Tensor(Counted<Leaf>);
 
@@ -27,7 +28,7 @@ impl Tensor {
     pub(super) fn live_accumulator(&self) -> Option<node::Node> {
         self.0.slot.live().map(node::Node)
     }
-    /// What `x.data = y` does with another dtype.
+    /// The effect of `x.data = y` with another dtype.
     pub(super) fn set_dtype(&self, dtype: usize) {
         self.0.dtype.store(dtype, Relaxed);
         drop(self.0.slot.forget().map(node::Node));

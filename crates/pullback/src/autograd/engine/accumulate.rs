@@ -33,7 +33,7 @@ pub(super) fn accumulate(node: &Node, leaf: &Tensor, mut grads: Grads) -> Result
     if !leaf.has_flag(Flag::REQUIRES_GRAD) {
         return Ok(());
     }
-    // (A signal's handler that computes in the middle of an addition must find no lock taken.)
+    // (A signal handler that computes in the middle of an addition must find no lock taken.)
     let hooks = if grad.numel() > UNINTERRUPTED {
         interrupt::without_interrupts(|| take_in(node, leaf, grad))
     } else {

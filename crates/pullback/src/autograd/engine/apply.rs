@@ -7,7 +7,7 @@ use crate::call_site::CallSite;
 use crate::dispatch::Grads;
 
 impl Node {
-    /// Runs the node: one gradient per edge.
+    /// Runs the node; returns one gradient per edge.
     #[inline]
     pub(in crate::autograd) fn apply(
         &self,

@@ -1,4 +1,4 @@
-//! Branches of a graph at the same time, where that pays and nobody can tell.
+//! Running branches of a graph at the same time, where that pays and no program can observe it.
 //!
 //! As soon as two nodes are ready that are large or soon lead to large ones, [`run`] looks ahead ([`StretchPlan`]) and, if the nodes up to the next one that somebody
 //! can watch have enough to do beside each other, runs these on the threads of the pool ([`stretch`]). All else runs on one
@@ -15,8 +15,8 @@ use pullback_kernels::parallel::num_threads;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-/// When backward runs branches of a graph at the same time. The results are the same bits, and programs see the same, in any
-/// case.
+/// When backward runs branches of a graph at the same time. Results are the same bits, and programs
+/// observe the same, in any case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Branches {
@@ -28,11 +28,12 @@ pub enum Branches {
     Never,
 }
 
-/// What [`set_branches`] said, or the environment; 0 until it was asked for.
+/// The setting of [`set_branches`], or of the environment; 0 until it is first needed.
 static BRANCHES: AtomicU8 = AtomicU8::new(0);
 
-/// Says when backward runs branches of a graph at the same time, in this process. Initially that is what the environment
-/// variable `PULLBACK_BRANCHES` says: `always`, `never`, or else where they are large.
+/// Sets when backward runs branches of a graph at the same time, in this process. The initial
+/// setting is that of the environment variable `PULLBACK_BRANCHES`: `always`, `never`, or else
+/// where they are large.
 ///
 /// ```
 /// use pullback::threads::{Branches, set_branches};
@@ -68,13 +69,15 @@ fn from_environment() -> Branches {
 const LARGE: u64 = 1 << 13;
 /// What a stretch must save, in elements: more than it costs to begin and end one, which is some ten microseconds.
 const LEAST_GAIN: u64 = 1 << 16;
-/// Elements that are worth one more thread.
+/// The number of elements that is worth one more thread.
 const THREAD: u64 = 1 << 15;
-/// Ready nodes that are looked at, so that a look costs the same however many there are.
+/// The number of ready nodes that are examined, so that an examination costs the same however many
+/// nodes are ready.
 const LOOKED_AT: usize = 8;
-/// Nodes of a stretch at most.
+/// The most nodes of a stretch.
 const MOST: usize = 1 << 12;
-/// Nodes between two looks ahead of which the first one was in vain.
+/// The number of nodes that run after a search for branches that found none, before the next
+/// search.
 const PAUSE: usize = 16;
 
 /// The number of nodes after which branches are first looked for; the largest one if they never are.

@@ -25,7 +25,8 @@ impl Drop for MaskedZeros {
     }
 }
 
-/// Makes gradients that backward computes from zero gradients zero, on this thread and as long as the guard lives.
+/// Makes the gradients that backward computes from zero gradients zero, on this thread, while the
+/// guard lives.
 ///
 /// ```
 /// use pullback::autograd::masked_zeros;
@@ -56,7 +57,7 @@ fn is_pointwise(def: &OpDef) -> bool {
 pub(super) fn mend(node: &Node, given: &[Option<Tensor>], made: &mut Grads) -> Result<()> {
     let pointwise = match &node.0.body {
         Body::Op { def, .. } => is_pointwise(def),
-        // An accumulator only adds.
+        // (An accumulator only adds.)
         Body::AccumulateGrad(_) => return Ok(()),
         Body::Custom(_) => false,
     };

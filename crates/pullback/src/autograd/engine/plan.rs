@@ -28,21 +28,22 @@ pub(super) struct EdgeTarget {
 /// A node of a stretch.
 pub(super) struct Step {
     pub(super) node: Node,
-    /// The index of its state.
+    /// The index of the node's state.
     pub(super) at: usize,
-    /// Whether it runs, or its gradients are only captured.
+    /// Whether the node runs, or its gradients are only captured.
     pub(super) needed: bool,
     /// Whether its gradients are captured.
     pub(super) is_captured: bool,
     /// The edges whose gradients are needed, in order.
     pub(super) targets: SmallVec<[EdgeTarget; 2]>,
-    /// When it would begin and end if there were a thread for each node.
+    /// The time, in units of the costs, at which the node would begin and end if there were a
+    /// thread for each node.
     begin: u64,
     end: u64,
 }
 
 impl Step {
-    /// Whether it writes what others see: to a `.grad`.
+    /// Whether the node writes to a `.grad`, which others see.
     pub(super) fn is_effect(&self) -> bool {
         self.needed && matches!(self.node.0.body, Body::AccumulateGrad(_))
     }
@@ -143,7 +144,7 @@ impl StretchPlan {
         len
     }
 
-    /// What threads without number would save, in elements.
+    /// What an unlimited number of threads would save, in elements.
     pub(super) fn gain(&self) -> u64 {
         let all: u64 = self.steps.iter().map(|step| step.end - step.begin).sum();
         all - self.steps.iter().map(|step| step.end).max().unwrap_or(0)
@@ -155,8 +156,9 @@ const NODE: u64 = 1 << 11;
 /// Elements from which most kernels keep all threads busy by themselves.
 const WIDE: u64 = 1 << 19;
 
-/// About what a node costs that other threads could do meanwhile, in elements: those of the largest gradient that it gets or
-/// gives, unless these are so many that its kernel runs on all threads. Accumulators and the inverses of views move none.
+/// About what a node costs that other threads could do meanwhile, in elements: those of the largest
+/// gradient that it gets or gives, unless these are so many that its kernel runs on all threads.
+/// Accumulators and the inverses of views move no elements.
 fn cost(node: &Node) -> u64 {
     match &node.0.body {
         Body::AccumulateGrad(_) => 0,
@@ -196,7 +198,8 @@ pub(super) fn leads_to_large(node: &Node, large: u64) -> bool {
 /// What is near, in nodes and in edges.
 const NEAR: usize = 8;
 
-/// Whether nothing of the program's runs as the node does, and nobody can tell when it does.
+/// Whether the node runs without calling any code of the program, so that the program cannot
+/// observe when it runs.
 pub(super) fn is_unwatched(task: &Task<'_>, ReadyNode { node, at, .. }: &ReadyNode) -> bool {
     let is_plain = |grad: &Tensor| !grad.overrides_ops();
     let is_here = node.input_meta().iter().flatten().all(|meta| meta.device == Device::Cpu);
@@ -213,7 +216,7 @@ pub(super) fn is_unwatched(task: &Task<'_>, ReadyNode { node, at, .. }: &ReadyNo
         && task.states[*at].buffer.iter().flatten().all(is_plain)
 }
 
-/// Whether nothing of the program's runs as a gradient is added to the leaf's.
+/// Whether adding a gradient to the leaf's calls no code of the program.
 fn is_unwatched_leaf(leaf: &Tensor) -> bool {
     if leaf.overrides_ops() {
         return false;

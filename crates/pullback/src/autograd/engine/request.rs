@@ -1,4 +1,4 @@
-//! What one run of the engine is to do.
+//! A request to the engine: the graph to run, and what to do with the gradients.
 
 use crate::Tensor;
 use crate::autograd::graph::node::Edge;
@@ -24,7 +24,8 @@ pub struct Request<'a> {
 pub enum Goal {
     /// They are added to `.grad` (`backward`).
     Accumulate,
-    /// They are returned (`grad`). One for which nothing arrived is `None`, if that is allowed.
+    /// They are returned (`grad`). A target at which no gradient arrived gives `None`, if that is
+    /// allowed.
     Capture {
         /// Whether `None` is allowed.
         allow_unused: bool,

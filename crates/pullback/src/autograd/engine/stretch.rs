@@ -1,4 +1,5 @@
-//! Running a stretch of nodes on several threads, so that nobody can tell it from one thread's run.
+//! Running a stretch of nodes on several threads, with the same observable effects as on one
+//! thread.
 //!
 //! The members of a crew of the pool take nodes from a board that one lock guards, the one that comes first in one thread's
 //! order first. Nodes are computed as soon as their gradients are there, but what can be seen is done in that order, by one
@@ -58,7 +59,7 @@ struct Inbox {
     /// The number of gradients that have been added.
     added: usize,
     early: BinaryHeap<Early>,
-    /// Whether its node writes what others see, which waits for its turn.
+    /// Whether its node has effects that others see, which happen in order.
     is_effect: bool,
     /// Whether a member is adding, which then goes on with what came meanwhile.
     is_busy: bool,
@@ -66,15 +67,15 @@ struct Inbox {
     bytes: usize,
 }
 
-/// How far a step is.
+/// The progress of a step.
 #[derive(Clone, Copy, Default)]
 struct StretchProgress {
     has_run: bool,
-    /// Gradients of it that have not been added yet.
+    /// The number of the step's gradients that have not been added yet.
     unadded: usize,
 }
 
-/// An error, and the step that it is of.
+/// An error, and the step in which it occurred.
 struct StretchFailure {
     step: usize,
     error: Error,
@@ -106,11 +107,11 @@ struct Board<'t, 'a> {
 
 /// What a member does next.
 enum Next {
-    /// Compute a step of these gradients.
+    /// Compute a step, given these gradients.
     Compute(usize, Grads),
-    /// Do what can be seen of a step: add these gradients to a leaf's.
+    /// Make a step's effect visible: add these gradients to a leaf's.
     Accumulate(usize, Grads),
-    /// Do what can be seen of a step: drop what its node saved.
+    /// Make a step's effect visible: drop the values that its node saved.
     Release(usize),
     /// Wait for another change than this one.
     Wait(usize),
@@ -208,12 +209,12 @@ impl<'t, 'a> Board<'t, 'a> {
         std::mem::take(&mut self.task.states[step.at].buffer)
     }
 
-    /// What can be seen of the step that is next in order, if it can be done now.
+    /// The effect of the step that is next in order, if that can be made visible now.
     fn next_effect(&mut self, steps: &[Step]) -> Option<Next> {
         while !self.is_finishing && !self.is_over() {
             let (rank, step) = (self.done, &steps[self.done]);
             if step.is_effect() {
-                // (All before it is done: its gradients are there.)
+                // (All steps before it are done: its gradients are there.)
                 self.is_finishing = true;
                 return Some(Next::Accumulate(rank, self.take(step)));
             }
@@ -255,7 +256,7 @@ impl<'t, 'a> Stretch<'_, 't, 'a> {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a member does, until all is done.
+    /// The work of a member, until all is done.
     fn take_part(&self, member: &Member<'_>) {
         let _reports = ReportOnDrop;
         let _entered = self.state.enter();
@@ -447,7 +448,8 @@ fn bytes(grad: &Tensor) -> usize {
     (grad.numel() as usize).saturating_mul(grad.dtype().size())
 }
 
-/// Tells the caller's thread, which asks for the bytes that tensors hold, what this one took and gave back.
+/// Reports to the caller's thread, which counts the bytes that tensors hold, how many this thread
+/// has allocated and freed.
 struct ReportOnDrop;
 
 impl Drop for ReportOnDrop {

@@ -1,4 +1,4 @@
-//! Which nodes a running task runs, and in which order, found out beside it.
+//! The nodes that a running task runs, and their order, found by a second traversal.
 
 use super::running::RUNNING;
 use super::state::ReadyNode;

@@ -375,7 +375,7 @@ fn or_zeros(tangent: Option<&Option<Tensor>>, tensor: &Tensor) -> Result<Tensor>
     Ok(zeros)
 }
 
-/// The argument of a linear op with the tangents instead of the tensors.
+/// The argument of a linear op with its tangents instead of its tensors.
 fn moved_value(value: &Value, tangents: &Tangents, info: &ArgDef) -> Result<Value> {
     let is_moved = info.has_vjp || tangents.iter().any(Option::is_some);
     Ok(match value {

@@ -32,7 +32,7 @@ impl<'a> Batched<'a> {
 /// The options of [`vmap_with`].
 #[derive(Clone, Copy, Debug)]
 pub struct Vmap {
-    /// What random ops do.
+    /// What random ops do within the function.
     pub randomness: Randomness,
     /// The dimension of the result that counts examples.
     pub out_dim: i64,

@@ -12,7 +12,7 @@ pub enum Remove {
     MutationsAndViews,
 }
 
-/// What `f(x)` is: `functionalize` for programs that are written for PyTorch.
+/// Returns `f(x)`: `functionalize` for programs that are written for PyTorch.
 ///
 /// PyTorch runs `f` without in-place ops, which matters to those who trace it; an input that `f` changes is changed in
 /// the end. Nothing traces functions here, and in-place ops are differentiated and batched as they are: `f` runs as it is.

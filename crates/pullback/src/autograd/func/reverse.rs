@@ -81,7 +81,8 @@ impl Point {
         found.into_iter().zip(&self.inputs).map(shown).collect()
     }
 
-    /// What leaves the transform: without history, unless somebody around it may want one.
+    /// The tensors that leave the transform: without history, unless something around the transform
+    /// may need it.
     pub(super) fn shown(&self, tensors: &[Tensor]) -> Result<Vec<Tensor>> {
         if mode::is_grad_enabled() {
             return transform::detach(tensors, &self.known);
@@ -89,7 +90,7 @@ impl Point {
         tensors.iter().map(transform::without_history).collect()
     }
 
-    /// As [`Self::shown`], of one.
+    /// One tensor that leaves the transform, as [`Self::shown`] has it.
     pub(super) fn show(&self, tensor: Tensor) -> Result<Tensor> {
         Ok(self.shown(&[tensor])?.remove(0))
     }

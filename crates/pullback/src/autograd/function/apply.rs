@@ -55,13 +55,13 @@ pub trait Function: Send + Sync + 'static {
     /// Computes the outputs; nothing in it is recorded.
     ///
     /// # Errors
-    /// Whatever the computation gives; the call fails with it.
+    /// Any error of the computation; the call fails with it.
     fn forward(&self, ctx: &mut Context, inputs: &[Tensor]) -> Result<Vec<Tensor>>;
     /// Called after forward with what it gave, under the same modes: the place for saving and marking where forward is
     /// to know nothing of the context.
     ///
     /// # Errors
-    /// Whatever goes wrong; the call fails with it.
+    /// Any error; the call fails with it.
     fn setup_context(
         &self,
         ctx: &mut Context,
@@ -71,18 +71,19 @@ pub trait Function: Send + Sync + 'static {
         let _ = (ctx, inputs, outputs);
         Ok(())
     }
-    /// From the gradients of the outputs those of the inputs, one for each; `None` means zero. It is itself
-    /// recorded if the user asks for higher derivatives.
+    /// Computes the gradients of the inputs, one for each, from those of the outputs; `None` means
+    /// zero. It is itself recorded if the user asks for higher derivatives.
     ///
     /// # Errors
-    /// Whatever the computation gives; backward stops with it.
+    /// Any error of the computation; backward stops with it.
     fn backward(&self, ctx: &Context, grads: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>>;
-    /// From the tangents of the inputs those of the outputs, one for each; `None` means zero. Called after forward, if
-    /// an input has a tangent; missing ones are zeros unless forward said otherwise. Where forward wrote to an input
-    /// this writes to its tangent; where forward gave a view this gives the same view of the tangent.
+    /// Computes the tangents of the outputs, one for each, from those of the inputs; `None` means
+    /// zero. Called after forward, if an input has a tangent; missing ones are zeros unless forward
+    /// said otherwise. Where forward wrote to an input this writes to its tangent; where forward
+    /// gave a view this gives the same view of the tangent.
     ///
     /// # Errors
-    /// Whatever the computation gives; unless overridden, `NotImplementedError`.
+    /// Any error of the computation; unless overridden, `NotImplementedError`.
     fn jvp(&self, ctx: &Context, tangents: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>> {
         let _ = (ctx, tangents);
         Err(Error::not_implemented(format!(
@@ -95,7 +96,8 @@ pub trait Function: Send + Sync + 'static {
     fn is_once_differentiable(&self) -> bool {
         false
     }
-    /// What `grad_fn.name()` says: the type's name and `Backward`, unless overridden.
+    /// The name of the node, as `grad_fn.name()` returns it: the type's name and `Backward`, unless
+    /// overridden.
     fn name(&self) -> String {
         let path = std::any::type_name::<Self>();
         let path = path.split('<').next().unwrap_or(path);
@@ -108,7 +110,7 @@ type SharedSaved = Arc<Mutex<Vec<SavedTensor>>>;
 
 /// Tensors as calls name them: `&x`, `[&x, &y]`, `&list`, `Some(&x)`.
 pub trait Tensors {
-    /// Adds them to a list.
+    /// Adds the tensors to a list.
     fn add_to(self, list: &mut Vec<Tensor>);
 }
 
@@ -124,10 +126,10 @@ impl<'a, I: IntoIterator<Item = &'a Tensor>> Tensors for I {
     }
 }
 
-/// What is kept beside tensors, by type.
+/// Values other than tensors that forward keeps, by type.
 type Data = Arc<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>;
 
-/// What forward tells backward, and what both are told.
+/// The context of one call: what forward passes to backward, and what both can read.
 #[derive(Default)]
 pub struct Context {
     needs_input_grad: Vec<bool>,
@@ -137,7 +139,7 @@ pub struct Context {
     non_differentiable: Vec<Tensor>,
     keeps_missing: bool,
     data: Data,
-    /// In backward: where the saved tensors are, and the node they were saved for.
+    /// During backward: where the saved tensors are, and the node that they were saved for.
     run: Option<(SharedSaved, Node)>,
 }
 
@@ -292,7 +294,7 @@ fn once(
     results.into_iter().map(|result| result.map(refuse).transpose()).collect()
 }
 
-/// Gives an alias that cannot be differentiated.
+/// A node that gives an error: the backward of an alias that cannot be differentiated.
 struct Refuse;
 
 impl Function for Refuse {
@@ -334,7 +336,7 @@ fn open_range(function: &impl Function, inputs: &[Tensor]) -> Open {
 /// Calls a custom function.
 ///
 /// # Errors
-/// What forward gives; `RuntimeError` for dirty inputs that were not returned or must not be written to.
+/// Those of forward; `RuntimeError` for dirty inputs that were not returned or must not be written to.
 #[track_caller]
 pub fn apply<F: Function>(function: F, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
     let _site = Scope::of_caller(Location::caller());

@@ -1,4 +1,4 @@
-//! Custom functions made of closures: what is a line of forward and a line of backward needs no type.
+//! Custom functions made of closures: a forward and a backward of one line each need no type.
 //!
 //! The closures take arrays of tensors and give one tensor, an array or a list; what else they need they capture. Start
 //! at [`Custom`]; underneath it is a [`Function`].
@@ -9,11 +9,11 @@ use crate::{Result, Tensor};
 use std::panic::Location;
 use std::sync::Arc;
 
-/// What a forward of closures may give: a tensor, an array, a list.
+/// The types of results that a forward closure may return: a tensor, an array or a list.
 pub trait Results: Sized {
-    /// As a list.
+    /// Converts the results to a list.
     fn into_list(self) -> Vec<Tensor>;
-    /// From a list.
+    /// Converts a list to the results.
     ///
     /// # Errors
     /// `RuntimeError` for another number of tensors.
@@ -122,8 +122,8 @@ impl<const N: usize, R: Results + 'static> Custom<N, R> {
             is_once_differentiable: false,
         }
     }
-    /// With a forward rule: the tangents of the results from those of the inputs. Missing ones are zeros, `None` only for
-    /// inputs that have no derivative.
+    /// Adds a rule for forward mode: the tangents of the results from those of the inputs. Missing
+    /// tangents are zeros; they are `None` only for inputs that have no derivative.
     #[must_use]
     pub fn with_jvp(
         mut self,
@@ -132,16 +132,16 @@ impl<const N: usize, R: Results + 'static> Custom<N, R> {
         self.jvp = Some(Arc::new(jvp));
         self
     }
-    /// With a backward that cannot be differentiated itself: to try is an error.
+    /// Makes the backward one that cannot be differentiated itself: differentiating it is an error.
     #[must_use]
     pub fn once_differentiable(mut self) -> Self {
         self.is_once_differentiable = true;
         self
     }
-    /// Calls it.
+    /// Calls the function.
     ///
     /// # Errors
-    /// What the closure gives, and as [`apply`].
+    /// Those of the closure and of [`apply`].
     #[track_caller]
     pub fn apply(&self, inputs: [&Tensor; N]) -> Result<R> {
         let _site = crate::call_site::Scope::of_caller(Location::caller());
@@ -149,7 +149,7 @@ impl<const N: usize, R: Results + 'static> Custom<N, R> {
     }
 }
 
-/// What is there of the gradients, which is all unless forward asked for less.
+/// All the gradients: none is missing unless forward asked for that.
 fn all_of(grads: &[Option<Tensor>]) -> Result<Vec<Tensor>> {
     let list: Vec<Tensor> = grads.iter().flatten().cloned().collect();
     ensure!(

@@ -142,7 +142,7 @@ fn even(size: i64, count: usize) -> Vec<i64> {
     begins.map(|begin| each.min(size - begin)).collect()
 }
 
-/// A handle of its own to the same elements.
+/// Another handle to the same elements.
 fn alias(part: &Tensor) -> Result<Tensor> {
     let alias = part.detached()?;
     tangent::carry(part, &alias)?;

@@ -16,14 +16,14 @@ use crate::{Result, Tensor};
 /// The tangents of a call's inputs.
 pub struct InputTangents {
     tangents: Vec<Option<Tensor>>,
-    /// The versions that they had before `jvp`.
+    /// The versions that the tangents had before `jvp`.
     versions: Vec<u32>,
-    /// How many levels are seen where theirs is the innermost.
+    /// The number of levels that are seen where the level of these tangents is the innermost.
     count: usize,
 }
 
 impl InputTangents {
-    /// `None` if no input has one, or this thread computes none.
+    /// The tangents of the inputs; `None` if no input has one, or this thread computes none.
     ///
     /// # Errors
     /// Out of memory.
@@ -52,7 +52,8 @@ impl InputTangents {
         Ok(is_any.then_some(InputTangents { tangents, versions, count }))
     }
 
-    /// What `jvp` is given: zeros in the places of missing ones, if so wanted, where the input is differentiable.
+    /// The tangents that `jvp` is given: zeros in place of missing ones, if the function requests
+    /// that, where the input is differentiable.
     fn given(&self, inputs: &[Tensor], materialize: bool) -> Result<Vec<Option<Tensor>>> {
         let one = |(tangent, input): (&Option<Tensor>, &Tensor)| match tangent {
             None if materialize && input.dtype().is_differentiable() => {
@@ -67,7 +68,7 @@ impl InputTangents {
 /// Gives the results of a call the tangents that `jvp` computes from those of its inputs.
 ///
 /// # Errors
-/// What `jvp` gives; `RuntimeError` for a wrong number of tangents, tangents of outputs without derivative, and where
+/// Those of `jvp`; `RuntimeError` for a wrong number of tangents, tangents of outputs without derivative, and where
 /// forward wrote to an input or gave a view but `jvp` did not do the same.
 pub fn push(
     call: &CustomCall<'_>,
@@ -117,7 +118,8 @@ fn has(list: &[Tensor], tensor: &Tensor) -> bool {
     list.iter().any(|t| t.is_same(tensor))
 }
 
-/// The tangent of an input that forward wrote to: written to as well, or new.
+/// Sets the tangent of an input that forward wrote to: `jvp` wrote to it as well, or returned a new
+/// one.
 fn write(
     call: &CustomCall<'_>,
     known: &InputTangents,
@@ -146,8 +148,8 @@ fn write(
     Ok(())
 }
 
-/// Checks that where the result is a view of an input, its tangent is the same of the input's. Whether it is to be taken
-/// as written through that view: the input had no tangent.
+/// Checks that where the result is a view of an input, its tangent is the same of the input's.
+/// Returns whether the tangent counts as written through that view, because the input had none.
 fn check_view(
     call: &CustomCall<'_>,
     known: &InputTangents,

@@ -43,7 +43,8 @@ impl Backward for UndefinedGrad {
 pub fn delayed_error(message: String, tensors: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>> {
     let aliases = tensors.iter().map(|t| t.as_ref().map(Tensor::detached).transpose());
     let aliases: Vec<Option<Tensor>> = aliases.collect::<Result<_>>()?;
-    // What refuses within a backward does so for the function whose backward it is: that line is the one to look at.
+    // The error blames the line of the function whose backward this is, because that line is the
+    // one to look at.
     let _site = current_node().map(|node| node.call_site().enter());
     attach(tensors, &aliases, Box::new(DelayedErrorBackward(message)))?;
     Ok(aliases)

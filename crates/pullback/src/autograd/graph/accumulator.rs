@@ -20,9 +20,9 @@ pub(in crate::autograd) struct Accumulator {
     leaf: ManuallyDrop<Tensor>,
     /// Twice the number of handles; and one if the leaf has given this node up, so that the last handle frees it.
     handles: AtomicUsize,
-    /// Written by the maker of the first handle only.
+    /// The sizes and dtype of gradients; written by the maker of the first handle only.
     expected: UnsafeCell<[Option<InputMeta>; 1]>,
-    /// Of threads that add to the leaf's `.grad`.
+    /// The turn of the threads that add to the leaf's `.grad`.
     turn: Turn,
 }
 
@@ -55,7 +55,8 @@ impl Accumulator {
     pub(in crate::autograd) fn add_handle(&self) {
         self.handles.fetch_add(HANDLE, Ordering::Relaxed);
     }
-    /// Counts one more handle if there are others. If not, what was done through those there were is over.
+    /// Counts one more handle if there are others. If there are none, everything done through
+    /// earlier handles has completed.
     pub(in crate::autograd) fn try_add_handle(&self) -> bool {
         let more = |n| (n >= HANDLE).then_some(n + HANDLE);
         // (Also where it fails it acquires: `get` then writes what the last handles read.)
@@ -105,7 +106,8 @@ pub(in crate::autograd) unsafe fn drop_handle<N: Home>(inner: &Counted<N>, it: &
     if before & GIVEN_UP != 0 {
         drop(ManuallyDrop::into_inner(owners));
     }
-    // The count that the maker of the first handle left here. With it the leaf and the node may go.
+    // This takes over the count that the maker of the first handle left here. With it the leaf and
+    // the node may be freed.
     drop(ManuallyDrop::into_inner(leaf));
 }
 
@@ -164,7 +166,7 @@ impl<N: Home> HomeSlot<N> {
             }
             let last = handle(inner);
             it.handles.fetch_or(GIVEN_UP, Ordering::AcqRel);
-            // Its count belongs to whoever drops the last handle now.
+            // The count of this handle belongs to the thread that drops the last handle now.
             std::mem::forget(slot.take());
             Some(last)
         })
@@ -263,7 +265,8 @@ mod tests {
         assert_eq!(old.leaf().unwrap().use_count(), 1);
         drop(old);
         assert!(weak.upgrade().is_none());
-        // Given up without handles: nothing to do, and the next handle sees the new dtype.
+        // The node was given up without handles: there is nothing to do, and the next handle sees
+        // the new dtype.
         let x = leaf();
         drop(of(&x));
         x.set_data(&Tensor::from_slice(&[1.0_f64; 3], &[3]).unwrap()).unwrap();

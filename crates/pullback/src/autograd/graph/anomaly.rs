@@ -64,7 +64,7 @@ pub(in crate::autograd) fn made(node: Node) -> Node {
 #[cold]
 pub(in crate::autograd) fn explain(failed: &Node) {
     let mut node = failed.clone();
-    // Notes are the users' to change: they may lead in a circle.
+    // Programs may replace notes, so that they may lead in a circle.
     let mut seen = vec![node.id()];
     let mut text = format!("Error detected in {}. ", node.name());
     let mut what = "Traceback of forward call that caused the error:";

@@ -1,4 +1,5 @@
-//! What errors of the graph say besides what is wrong: the lines that made it so, and what to do about it.
+//! What errors of the graph say besides the fault itself: the lines of the program that caused it,
+//! and what to do about it.
 //!
 //! An error that a node's run ends with names the line that made the node. The error of a stale value also names the
 //! write that made it stale, that of a freed graph the backward that freed it, that of an input without gradient where
@@ -136,8 +137,9 @@ pub(in crate::autograd) fn advice(write: Option<&Write>) -> String {
     }
 }
 
-/// What is known of tensors that an op refused, each with its name and the node it hangs on: shape and dtype, and the line
-/// that made it or wrote to it last, where that was recorded. Nothing if no line is known.
+/// A description of tensors that an op refused, each with its name and the node it hangs on: shape
+/// and dtype, and the line that made it or wrote to it last, where that was recorded. Nothing if no
+/// line is known.
 #[cold]
 pub fn origins<'a>(
     arguments: impl Iterator<Item = (String, &'a Tensor, Option<Node>)>,

@@ -16,7 +16,7 @@ pub trait NodeCreationHook: Send + Sync {
     /// Called once for each node, when it is complete. It may add hooks to the node, but make no node of its own.
     ///
     /// # Errors
-    /// Whatever speaks against the node; the call that made it fails with that.
+    /// Any objection to the node; the call that made it fails with that.
     fn created(&self, node: &Node) -> Result<()>;
 }
 
@@ -29,7 +29,8 @@ thread_local! {
     static IS_RUNNING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Lets `hook` see the nodes that are made on this thread, after the hooks there are, until [`pop`].
+/// Lets `hook` see the nodes that are made on this thread, after the hooks added before, until
+/// [`pop`].
 pub fn push(hook: Box<dyn NodeCreationHook>) {
     creation_hooks::push(Arc::new(KeptHook(hook)));
 }
@@ -52,8 +53,8 @@ impl Drop for CreationGuard {
     }
 }
 
-/// Lets `hook` see the nodes that are made on this thread as long as the guard lives, after the hooks there are. Backward takes
-/// hooks along to its threads.
+/// Lets `hook` see the nodes that are made on this thread as long as the guard lives, after the
+/// hooks added before. The threads of backward have the same hooks.
 pub fn node_creation_hook(hook: impl NodeCreationHook + 'static) -> CreationGuard {
     push(Box::new(hook));
     CreationGuard(PhantomData)
@@ -73,7 +74,7 @@ fn note_now(node: &Node) {
     MADE.with(|made| made.borrow_mut().push(node));
 }
 
-/// Lets hooks not see this node, which is a part of another one.
+/// Hides this node, which is a part of another one, from hooks.
 pub(in crate::autograd) fn hide(node: &Node) {
     if are_active() {
         let is_it = |other: &Node| other.is_same(node);

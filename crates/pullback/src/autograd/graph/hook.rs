@@ -1,4 +1,4 @@
-//! Hooks: what a user may have done with gradients as they pass.
+//! Hooks, by which a program observes or replaces gradients as they pass.
 //!
 //! Order for one node: tensor hooks, retain-grad, node pre-hooks, the node itself, node post-hooks.
 //! Hooks of one kind run in the order of registration; each sees what the one before made of the gradient.

@@ -1,4 +1,5 @@
-//! Making nodes: every one that is made while anomaly mode is on is noted down, and those that hooks are to see.
+//! Making nodes: they are recorded while anomaly mode is on, and noted for hooks that are to see
+//! them.
 
 use super::input_meta::InputMeta;
 use super::node::{AccumulatorSlot, Backward, Body, Edge, Node, block};

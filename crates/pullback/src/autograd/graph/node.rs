@@ -143,7 +143,7 @@ pub trait Backward: Send + Sync {
     /// Computes one gradient per edge.
     ///
     /// # Errors
-    /// Whatever the computation gives; backward stops with it.
+    /// Any error of the computation; backward stops with it.
     fn apply(&self, node: &Node, grads: Grads) -> Result<Grads>;
     /// Drops the saved values.
     fn release(&self) {}

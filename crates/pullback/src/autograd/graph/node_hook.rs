@@ -16,7 +16,8 @@ impl Node {
         self.0.has_hooks.store(true, Release);
         result
     }
-    /// Adds a hook that sees, and may replace, the gradient of output `nr`, which the node must have.
+    /// Adds a hook that sees, and may replace, the gradient of the node's forward output `nr`,
+    /// which must exist.
     pub fn add_tensor_hook(&self, nr: u32, hook: TensorHook) -> HookId {
         let id = next_id();
         self.with_hooks(|h| h.tensor.push((id, nr, hook)));

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 pub(in crate::autograd) struct Numbering<'a>(&'a AtomicBool);
 
 impl<'a> Numbering<'a> {
-    /// Takes the right if no task has it; `is_taken` is the flag that says so.
+    /// Takes the right if no task has it; `is_taken` is the flag that says whether one has.
     pub(in crate::autograd) fn take(is_taken: &'a AtomicBool) -> Option<Numbering<'a>> {
         let free = is_taken.compare_exchange(false, true, Acquire, Relaxed);
         free.is_ok().then(|| Numbering(is_taken))

@@ -1,4 +1,4 @@
-//! One thread at a time, and that one as often as it comes.
+//! A lock that lets one thread at a time in, and that thread as often as it comes.
 //!
 //! While a gradient is added to a leaf's, modes and subclasses of a program may run, on the same thread: what they ask of
 //! the leaf, and a backward that they run, must find no lock that their own thread holds.

@@ -1,9 +1,9 @@
-//! A tensor as a node keeps it, and how it comes back.
+//! A tensor as a node saves it, and how it is unpacked.
 //!
-//! A saved input is the tensor itself; a saved output is an alias without history (the tensor itself
-//! would hold its node and the node it: a cycle), which gets its history back on unpacking. The version
-//! at saving time tells whether somebody wrote to it since. What hooks made of a tensor is kept in its
-//! stead: see `packed`.
+//! A saved input is the tensor itself; a saved output is an alias without history (the tensor
+//! itself would hold its node and the node it: a cycle), which gets its history back on unpacking.
+//! The version at saving time tells whether somebody wrote to it since. If hooks packed the tensor,
+//! their result is kept instead: see `packed`.
 
 use crate::autograd::graph::blame::{self, Report};
 use crate::autograd::graph::node::{Node, OutputNr, PackedTensor, SavedContent, SavedTensor, Tag};
@@ -89,7 +89,8 @@ impl SavedTensor {
     /// Out of memory; those of the hooks.
     pub fn output(tensor: &Tensor, nr: u32) -> Result<SavedTensor> {
         let is_leaf = tensor.is_leaf_now() && tensor.has_flag(Flag::REQUIRES_GRAD);
-        // Indices and the like get no history, so that saving them makes no cycle.
+        // Indices and other tensors without gradient get no history, so that saving them makes no
+        // cycle.
         if is_leaf || !tensor.dtype().is_differentiable() {
             return SavedTensor::input(tensor);
         }

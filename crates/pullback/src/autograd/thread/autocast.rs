@@ -43,7 +43,7 @@ impl AutocastDevice {
     /// Parses `cpu`, `cuda`, `cuda:1`; `None` for types that have no autocast.
     ///
     /// # Errors
-    /// `RuntimeError` for what names no type of devices.
+    /// `RuntimeError` for a name that is not a type of devices.
     pub fn parse(text: &str) -> Result<Option<AutocastDevice>> {
         let (name, index) = text.split_once(':').map_or((text, None), |(n, i)| (n, Some(i)));
         let is_index = index.is_none_or(|i| i.parse::<u8>().is_ok());

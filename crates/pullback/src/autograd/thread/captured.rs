@@ -70,8 +70,8 @@ impl Drop for Unchecked {
     }
 }
 
-/// Lets the thread write to whatever it likes, where a transform is open: with `out=` and to lists of tensors, which transforms
-/// do not see.
+/// Lets the thread write to any tensor while a transform is open: for forms with `out=` and for
+/// lists of tensors, which transforms do not see.
 #[inline(always)]
 pub(in crate::autograd) fn uncheck() -> Option<Unchecked> {
     (OPEN.load(Relaxed) != 0).then(|| Unchecked(UNCHECKED.replace(true)))
@@ -83,7 +83,7 @@ pub(in crate::autograd) fn check_write(def: &OpDef, target: &Tensor) -> Result<(
     if OPEN.load(Relaxed) == 0 { Ok(()) } else { check_birth(def, target) }
 }
 
-/// As [`check_write`], by what is no op and has this name in PyTorch.
+/// As [`check_write`], for a change that is no op and has this name in PyTorch.
 #[inline(always)]
 pub(crate) fn check_change(name: &str, target: &Tensor) -> Result<()> {
     if OPEN.load(Relaxed) != 0 && is_captured(target) { Err(refused(name)) } else { Ok(()) }

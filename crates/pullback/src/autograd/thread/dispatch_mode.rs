@@ -25,7 +25,7 @@ pub trait TorchDispatch: Any + Send + Sync {
     /// Computes an op. A mode is off while this runs, so that it may call the op itself.
     ///
     /// # Errors
-    /// Whatever went wrong; the op fails with it.
+    /// Any error; the op fails with it.
     fn torch_dispatch(
         &self,
         def: &'static OpDef,
@@ -49,8 +49,9 @@ thread_local! {
     static WATCHERS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Says how many of this thread's modes only watch: they run every op as it is, so that rules need not be made of small ops for
-/// their sake, and results stay those of a thread without modes. Returns the previous number.
+/// Sets how many of this thread's modes only watch: they run every op as it is, so that rules need
+/// not be made of small ops for their sake, and results stay those of a thread without modes.
+/// Returns the previous number.
 pub fn set_watchers(count: usize) -> usize {
     WATCHERS.replace(count)
 }

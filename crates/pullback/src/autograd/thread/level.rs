@@ -29,8 +29,9 @@ pub(crate) fn is_open() -> bool {
     OPEN.load(Relaxed) != 0
 }
 
-/// The layers that a call has to pass whose tensors' words together are `word`. Tangents belong to the process and may have
-/// come to a view's base after the view was made: so these are looked for while a level of forward mode is open.
+/// The layers that a call has to pass whose tensors' words together are `word`. Tangents belong to
+/// the process and may have come to a view's base after the view was made: so views are examined
+/// while a level of forward mode is open.
 #[inline(always)]
 pub(in crate::autograd) fn keys_of_word(word: u32) -> KeySet {
     let keys = KeySet::joined(word);
@@ -58,7 +59,7 @@ pub(crate) fn seen() -> usize {
     SEEN.get().min(OPEN.load(Relaxed))
 }
 
-/// A guard for the levels that a thread sees.
+/// A guard that restores the levels that a thread saw.
 #[must_use = "it holds as long as the guard"]
 pub(in crate::autograd) struct SeenLevels(usize);
 
@@ -167,7 +168,7 @@ impl Drop for Tangent {
 /// The tangents that are kept with a tensor, one for each level.
 pub(in crate::autograd) type KeptTangents = SmallVec<[Arc<Tangent>; 1]>;
 
-/// Opens a level; gives its number.
+/// Opens a level; returns its number.
 ///
 /// # Errors
 /// `RuntimeError` if there is one already.
@@ -178,7 +179,7 @@ pub(in crate::autograd) fn enter() -> Result<usize> {
     Ok(enter_nested())
 }
 
-/// Opens a level within those that there are; gives its number.
+/// Opens a level within the open ones; returns its number.
 pub(in crate::autograd) fn enter_nested() -> usize {
     let mut levels = lock(&LEVELS);
     let number = levels.len();
@@ -194,7 +195,7 @@ pub(in crate::autograd) fn last() -> usize {
     if last < seen { last } else { seen.saturating_sub(1) }
 }
 
-/// Ends a level: its tangents are gone, whoever holds their tensors.
+/// Ends a level: its tangents are dropped, whoever holds their tensors.
 ///
 /// # Errors
 /// `RuntimeError` unless it is the innermost one.
@@ -209,7 +210,8 @@ pub(in crate::autograd) fn exit(number: usize) -> Result<()> {
     Ok(())
 }
 
-/// Ends a level of a transform; other threads may have opened levels since. Whether there was one.
+/// Ends a level of a transform; other threads may have opened levels since. Returns whether the
+/// level was open.
 pub(in crate::autograd) fn exit_nested(number: usize) -> bool {
     let level = {
         let mut levels = lock(&LEVELS);

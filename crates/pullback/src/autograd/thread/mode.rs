@@ -145,8 +145,8 @@ pub fn is_inference_mode() -> bool {
 pub fn is_multithreading_enabled() -> bool {
     current() & bit::SINGLE_THREADED == 0
 }
-/// Allows or forbids that backward on this thread uses further threads: those of devices, and those of the pool for large
-/// branches (which nobody can tell from one thread's run).
+/// Allows or forbids that backward on this thread uses further threads: those of devices, and those
+/// of the pool for large branches, whose effects are those of one thread.
 pub fn set_multithreading_enabled(enabled: bool) {
     set_bit(bit::SINGLE_THREADED, !enabled);
 }

@@ -16,7 +16,7 @@ pub trait SavedTensorHooks: Any + Send + Sync {
     /// Packs `tensor`. Called once, while nothing is recorded; it must not write to the tensor.
     ///
     /// # Errors
-    /// Whatever went wrong; the op whose input or output is saved fails with it.
+    /// Any error; the op whose input or output is saved fails with it.
     fn pack(&self, tensor: &Tensor) -> Result<Box<dyn Packed>>;
 }
 
@@ -25,7 +25,7 @@ pub trait Packed: Send + Sync {
     /// Unpacks the tensor, with the same shape and dtype. Called each time the saved tensor is needed.
     ///
     /// # Errors
-    /// Whatever went wrong; backward stops with it.
+    /// Any error; backward stops with it.
     fn unpack(&self) -> Result<Tensor>;
 }
 
@@ -79,7 +79,8 @@ pub fn pop() {
     drop(last);
 }
 
-/// A guard that suspends hooks: they do not pack what the library itself saves for a short time.
+/// A guard that suspends hooks, so that they do not pack what the library itself saves for a short
+/// time.
 pub(in crate::autograd) struct Suspended(bool);
 
 impl Drop for Suspended {

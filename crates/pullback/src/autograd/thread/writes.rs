@@ -13,7 +13,7 @@ pub trait WriteObserver: Send + Sync {
     /// Called before an op writes to `tensor`, after all checks have passed.
     ///
     /// # Errors
-    /// Whatever speaks against it; the op fails with that and nothing is written.
+    /// Any objection to it; the op fails with that and nothing is written.
     fn before_write(&self, tensor: &Tensor) -> Result<()>;
 }
 

@@ -14,19 +14,19 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 pub(in crate::autograd) struct BatchedState {
     /// The physical tensor, with the batch as its first dimension.
     pub(in crate::autograd) physical: Tensor,
-    /// The number of the level.
+    /// The number of the level at which the tensor is batched.
     pub(in crate::autograd) level: u64,
 }
 
-/// What a program asked of the dtype of a tensor's gradient.
+/// The dtype that a program requested for a tensor's gradient.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::autograd) enum GradDType {
-    /// That of the tensor.
+    /// The dtype of the tensor.
     #[default]
     Own,
-    /// This one.
+    /// This dtype.
     Other(DType),
-    /// Whatever arrives.
+    /// No dtype in particular: gradients stay as they arrive.
     Any,
 }
 

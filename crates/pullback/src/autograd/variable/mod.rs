@@ -1,4 +1,4 @@
-//! What a tensor keeps for autograd, and what it is asked: history, views, tangents, gradient, hooks.
+//! The autograd state of a tensor and its queries: history, views, tangents, gradient, hooks.
 //!
 //! In reading order: `window`, `replay` and `layout` how a view is made of its base; `meta` what is seldom needed; `noted`
 //! whose gradient has a history; `history` the producer; `detach` other handles; `replayed` and `refresh` a view's history after

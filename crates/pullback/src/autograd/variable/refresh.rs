@@ -44,7 +44,7 @@ impl Tensor {
     }
 }
 
-/// What a view refuses.
+/// The use of a view that is refused.
 #[derive(Clone, Copy)]
 pub(in crate::autograd) enum Refused {
     /// A write through the view.

@@ -92,8 +92,9 @@ impl Tensor {
         self.view_func_with(new_base, true, &mut Visitor::default())
     }
 
-    /// As [`Tensor::view_func`], with what `visitor` makes of the sizes and tensors that are kept with the view, if any
-    /// are; only `is_checked` asks for a tensor that lies as the base.
+    /// As [`Tensor::view_func`], with the sizes and tensors that are kept with the view, if any
+    /// are, replaced by `visitor`. Only with `is_checked` must the other tensor lie in memory as
+    /// the base does.
     ///
     /// # Errors
     /// Those of the view ops and of the visitor.

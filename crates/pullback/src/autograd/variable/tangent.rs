@@ -147,7 +147,7 @@ fn peek(tensor: &Tensor) -> Result<Option<Tensor>> {
     Ok(Some(tangent))
 }
 
-/// What `view` shows of `base`, shown of a tensor laid out like the base.
+/// The part of `base` that `view` shows, shown of a tensor laid out like the base.
 pub(in crate::autograd) fn slice(view: &Tensor, base: &Tensor, whole: &Tensor) -> Result<Tensor> {
     let _below = level::below();
     // (Recorded whenever it is first asked for: a view made in no_grad mode could not be written to afterwards.)
@@ -226,7 +226,8 @@ pub(in crate::autograd) fn copy(target: &Tensor, source: &Tensor) -> Result<()> 
 pub(in crate::autograd) fn zeros_like(tensor: &Tensor, dtype: DType) -> Result<Tensor> {
     let _below = level::below();
     let g = tensor.geometry();
-    // (A batched tensor shows the place of its first example alone, and has batched zeros: those keep the order in memory.)
+    // (A batched tensor shows the memory of its first example alone, and has batched zeros: those
+    // keep the order in memory.)
     if g.storage.is_none() || tensor.overrides_ops() || tensor.has_flag(Flag::BATCHED) {
         return arithmetic::to_dtype(&arithmetic::zeros_like(tensor)?, dtype);
     }

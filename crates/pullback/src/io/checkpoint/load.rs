@@ -11,7 +11,8 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-/// How deep collections may lie in each other. What is nested is walked through, and freed, by recursion.
+/// The depth to which collections may be nested. Nested collections are walked through, and freed,
+/// by recursion.
 const DEEPEST: u32 = 500;
 
 /// How many objects a checkpoint may show, collections that are in several places counted in each: as many as there are
@@ -308,15 +309,15 @@ impl<S: ReadAt> Build for Tree<S> {
 /// Turns nodes, which may refer to each other in any way, into values, which cannot.
 struct Finished<'a> {
     nodes: &'a [TreeNode],
-    /// What was made.
+    /// The values that were made.
     done: HashMap<u32, Made>,
-    /// What is being made.
+    /// The nodes whose values are being made.
     open: HashSet<u32>,
     /// How many objects a value may show.
     most: u64,
 }
 
-/// A value, how deep its collections are nested, and how many objects it shows.
+/// A value, the depth of its nested collections, and the number of objects that it shows.
 #[derive(Clone)]
 struct Made {
     value: FileValue,
@@ -403,7 +404,7 @@ impl Finished<'_> {
     }
 }
 
-/// Keys and values, which stand in turns.
+/// Keys and values, which alternate.
 fn pairs(values: Vec<FileValue>) -> Result<Vec<(FileValue, FileValue)>> {
     let mut pairs = memory::with_capacity(values.len() / 2)?;
     let mut values = values.into_iter();

@@ -6,7 +6,7 @@ use crate::io::{FileValue, ReadAt};
 use crate::{C128, DType, Device, Layout, Result, Storage, Tensor, binding};
 use std::sync::Arc;
 
-/// What a name means.
+/// The meaning of a global name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Global {
     OrderedDict,
@@ -56,7 +56,7 @@ pub(super) fn storage_class(dtype: DType) -> Option<&'static str> {
 }
 
 impl Global {
-    /// What a name in a module means; `None` for all that is not listed.
+    /// The meaning of a name in a module; `None` for names that are not listed.
     pub(super) fn named(module: &str, name: &str) -> Option<Global> {
         Some(match (module, name) {
             ("collections", "OrderedDict") => Global::OrderedDict,
@@ -269,7 +269,8 @@ fn tensor<S: ReadAt>(tree: &Tree<S>, item: Item) -> Result<Tensor> {
     }
 }
 
-/// The same of one that is walked through at once: one that shows a few bytes without end is refused.
+/// Such a tensor whose elements are walked through at once: one whose strides show a few bytes
+/// without end is refused.
 fn held<S: ReadAt>(tree: &Tree<S>, item: Item) -> Result<Tensor> {
     const SPARE: u64 = 1 << 20;
     let tensor = tensor(tree, item)?;
@@ -288,7 +289,7 @@ fn with_grad(tensor: Tensor, requires_grad: bool) -> Result<Tensor> {
     if requires_grad { tensor.with_grad() } else { Ok(tensor) }
 }
 
-/// What is not shown yet: conjugates, negatives.
+/// A tensor with conj and neg bits that are not resolved yet.
 fn with_bits<S: ReadAt>(tree: &Tree<S>, mut tensor: Tensor, metadata: Item) -> Result<Tensor> {
     let Some(TreeNode::Dict { items, .. }) = tree.node(metadata) else {
         bail!(runtime, "Weights only load failed: a tensor's metadata is a dictionary");

@@ -39,14 +39,14 @@ pub fn save_to(value: &FileValue, out: impl Write) -> Result<()> {
     CheckpointParts::of(value)?.write(out, "archive")
 }
 
-/// What there is to be written.
+/// The parts of a checkpoint that are to be written.
 #[derive(Default)]
 struct CheckpointParts {
     pickle: Pickler,
     /// Storages in the order of their keys.
     storages: Vec<(Storage, crate::DType)>,
     keys: HashMap<usize, usize>,
-    /// Keeps alive what is known by its address.
+    /// Tensors that are known by their address, which this keeps alive.
     kept: Vec<Tensor>,
 }
 
@@ -222,7 +222,7 @@ impl CheckpointParts {
         if let Some(parts) = tensor.sparse() {
             return self.sparse(tensor, &parts);
         }
-        // (What is not shown yet is written as it shows.)
+        // (Conj and neg bits are written as such.)
         let resolved =
             if tensor.is_unresolved() { &tensor.resolve_conj()?.resolve_neg()? } else { tensor };
         let Some(storage) = resolved.storage() else {

@@ -3,14 +3,15 @@
 use super::read::{Constant, Fault, Opcode, PickleReader};
 use std::collections::HashMap;
 
-/// What makes objects of a pickle's operations. The machine calls nothing else.
+/// The builder of objects: it makes objects of a pickle's operations. The machine calls nothing
+/// else.
 pub trait Build {
     /// An object, or a handle of one: a clone is the same object.
     type Object: Clone;
-    /// What goes wrong.
+    /// The type of errors.
     type Error: From<Broken>;
 
-    /// An object that is all in its operation.
+    /// An object whose value is in its operation.
     fn constant(&mut self, constant: Constant<'_>) -> Result<Self::Object, Self::Error>;
     /// A tuple.
     fn tuple(&mut self, items: Vec<Self::Object>) -> Result<Self::Object, Self::Error>;
@@ -26,7 +27,7 @@ pub trait Build {
     ) -> Result<Self::Object, Self::Error>;
     /// Appends to a list.
     fn append(&mut self, list: &Self::Object, items: Vec<Self::Object>) -> Result<(), Self::Error>;
-    /// Sets items of a dictionary: keys and values in turns, an even number of them.
+    /// Sets items of a dictionary: keys and values alternate, an even number of them.
     fn set_items(
         &mut self,
         dict: &Self::Object,
@@ -34,11 +35,11 @@ pub trait Build {
     ) -> Result<(), Self::Error>;
     /// Adds to a set.
     fn add(&mut self, set: &Self::Object, items: Vec<Self::Object>) -> Result<(), Self::Error>;
-    /// What a name in a module means.
+    /// The object that a name in a module stands for.
     fn global(&mut self, module: &str, name: &str) -> Result<Self::Object, Self::Error>;
     /// The text of an object that is a string.
     fn text(&self, object: &Self::Object) -> Option<String>;
-    /// Calls.
+    /// Calls an object with a tuple of arguments.
     fn reduce(
         &mut self,
         callable: Self::Object,
@@ -53,20 +54,20 @@ pub trait Build {
     ) -> Result<Self::Object, Self::Error>;
     /// Gives an object its state.
     fn build(&mut self, instance: &Self::Object, state: Self::Object) -> Result<(), Self::Error>;
-    /// What lies outside of the pickle under this name.
+    /// The object outside of the pickle that this name stands for.
     fn persistent(&mut self, id: Self::Object) -> Result<Self::Object, Self::Error>;
-    /// The pickle says which protocol it follows.
+    /// Called with the protocol that the pickle says it follows.
     fn protocol(&mut self, protocol: u8) -> Result<(), Self::Error>;
 }
 
-/// A pickle that is wrong, as an error of whoever builds.
+/// A pickle that is malformed, as an error of the builder.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Broken(pub Fault);
 
-/// What a pickle may ask for.
+/// The limits of what a pickle may contain.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// How deep tuples may lie in each other: hashes and comparisons go down in them.
+    /// The depth to which tuples may be nested: hashes and comparisons recurse into them.
     pub tuple_depth: u32,
 }
 
@@ -79,8 +80,8 @@ impl Default for Limits {
 /// The highest protocol there is.
 const HIGHEST: u8 = 5;
 
-/// An object on the stack, how deep tuples lie in it, and how many objects a walk through it meets: one that is there twice is
-/// met twice.
+/// An object on the stack, the depth of its nested tuples, and the number of objects that a walk
+/// through it meets: an object that occurs twice is met twice.
 #[derive(Clone)]
 struct StackEntry<O> {
     object: O,
@@ -95,15 +96,15 @@ struct Machine<'a, 'b, B: Build> {
     /// How many objects a walk through a tuple may meet. Each level may double them, and a hash walks through all.
     largest: u64,
     stack: Vec<StackEntry<B::Object>>,
-    /// Where the marks are: heights of the stack.
+    /// The positions of the marks: heights of the stack.
     marks: Vec<usize>,
     memo: HashMap<u32, StackEntry<B::Object>>,
 }
 
-/// Runs the pickle that begins at byte `at`, and says with which byte the next thing begins.
+/// Runs the pickle that begins at byte `at`, and returns the byte at which the next object begins.
 ///
 /// # Errors
-/// Those of the builder, and what is wrong with the pickle.
+/// Those of the builder, and faults of the pickle.
 pub fn run<B: Build>(
     bytes: &[u8],
     at: usize,
@@ -128,7 +129,7 @@ impl<B: Build> Machine<'_, '_, B> {
     fn fault<T>(&self, text: impl Into<String>) -> Result<T, B::Error> {
         Err(B::Error::from(Broken(self.reader.fault(text))))
     }
-    /// What is above the last mark may be taken, not what is below.
+    /// Items above the last mark may be taken, those below it may not.
     fn floor(&self) -> usize {
         self.marks.last().copied().unwrap_or(0)
     }
@@ -150,7 +151,7 @@ impl<B: Build> Machine<'_, '_, B> {
     fn push(&mut self, object: B::Object) {
         self.stack.push(StackEntry { object, depth: 0, size: 1 });
     }
-    /// What lies above the last mark, which goes.
+    /// The items above the last mark, which is removed.
     fn pop_mark(&mut self) -> Result<Vec<StackEntry<B::Object>>, B::Error> {
         let Some(height) = self.marks.pop() else { return self.fault("there is no mark") };
         Ok(self.stack.split_off(height))
@@ -205,7 +206,7 @@ impl<B: Build> Machine<'_, '_, B> {
             }
             Opcode::Mark => self.marks.push(self.stack.len()),
             Opcode::Pop => {
-                // (CPython's pickler takes marks away with it too.)
+                // (CPython's pickler removes marks with this operation too.)
                 if self.stack.len() == self.floor() && self.marks.pop().is_some() {
                     return Ok(());
                 }

@@ -7,20 +7,20 @@ use std::borrow::Cow;
 /// How a pickle is wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FaultKind {
-    /// It ends before it says so: CPython's `EOFError`.
+    /// The input ends before the pickle does: CPython's `EOFError`.
     EndOfInput,
     /// An argument is cut off.
     Truncated,
-    /// It cannot be meant, or needs what is not supported.
+    /// An operation has no meaning, or needs something that is not supported.
     Malformed,
 }
 
 /// What is wrong with a pickle, and where.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// How.
+    /// The kind of fault.
     pub kind: FaultKind,
-    /// Which byte begins the operation.
+    /// The first byte of the operation.
     pub position: usize,
     /// What is wrong.
     pub text: String,
@@ -32,7 +32,7 @@ impl std::fmt::Display for Fault {
     }
 }
 
-/// A value that is all in its operation.
+/// A value that is complete in its operation.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Constant<'a> {
     /// `None`.
@@ -41,7 +41,7 @@ pub enum Constant<'a> {
     Bool(bool),
     /// An integer.
     Int(i64),
-    /// A longer one: two's complement, little-endian.
+    /// A longer integer: two's complement, little-endian.
     BigInt(Cow<'a, [u8]>),
     /// A real number.
     Float(f64),
@@ -49,7 +49,7 @@ pub enum Constant<'a> {
     Text(Cow<'a, [u8]>),
     /// Bytes.
     Bytes(&'a [u8]),
-    /// Bytes that can be changed.
+    /// Mutable bytes.
     ByteArray(&'a [u8]),
     /// A string of Python 2: bytes, or text in an encoding that the reader knows.
     OldString(Cow<'a, [u8]>),
@@ -99,13 +99,14 @@ pub(super) enum Opcode<'a> {
     Frame,
 }
 
-/// Integers in decimals may have so many digits, as in CPython: the conversion takes the square of that.
+/// The most digits of an integer in decimals, as in CPython: the conversion takes time proportional
+/// to the square of their number.
 const MOST_DIGITS: usize = 4300;
 
 /// Takes a pickle apart.
 pub(super) struct PickleReader<'a> {
     bytes: &'a [u8],
-    /// The next byte.
+    /// The position of the next byte.
     at: usize,
     /// The first byte of the operation.
     begin: usize,
@@ -121,7 +122,7 @@ impl<'a> PickleReader<'a> {
     pub(super) fn position(&self) -> usize {
         self.at
     }
-    /// What is wrong with the operation.
+    /// The fault of the current operation.
     pub(super) fn fault(&self, text: impl Into<String>) -> Fault {
         Fault { kind: FaultKind::Malformed, position: self.begin, text: text.into() }
     }
@@ -151,7 +152,7 @@ impl<'a> PickleReader<'a> {
     fn u32(&mut self) -> ReadResult<u32> {
         self.fixed().map(u32::from_le_bytes)
     }
-    /// Bytes behind their number, which has `N` bytes.
+    /// Bytes whose number precedes them in `N` bytes.
     fn counted<const N: usize>(&mut self) -> ReadResult<&'a [u8]> {
         let mut count = [0; 8];
         count[..N].copy_from_slice(&self.fixed::<N>()?);
@@ -224,7 +225,8 @@ impl<'a> PickleReader<'a> {
             code::LONG_BINGET => Opcode::Get(self.u32()?),
             code::LONG_BINPUT => Opcode::Put(self.u32()?),
             code::PROTO => Opcode::Protocol(self.byte()?),
-            // What a frame says of itself is not needed: every operation is checked on its own.
+            // The contents of a frame's header are not needed: every operation is checked on its
+            // own.
             code::FRAME => self.fixed::<8>().map(|_| Opcode::Frame)?,
             other => {
                 let shown = char::from(other).escape_default();

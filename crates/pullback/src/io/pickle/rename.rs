@@ -1,4 +1,5 @@
-//! The names of classes and functions in a pickle: which there are, and how a writer puts its own there.
+//! The names of classes and functions in a pickle: listing them, and replacing them by a writer's
+//! own.
 
 use super::opcode as code;
 use super::read::{Constant, Fault, Opcode, PickleReader};
@@ -13,7 +14,7 @@ const LONGEST: usize = 256;
 /// followed through the memo only.
 ///
 /// # Errors
-/// What is wrong with the pickle; a name that is the result of a computation, which cannot be known without running it.
+/// A fault of the pickle; a name that is the result of a computation, which cannot be known without running it.
 pub fn globals(bytes: &[u8]) -> Result<Vec<(String, String)>, Fault> {
     let mut names = Vec::new();
     let mut reader = PickleReader::new(bytes, 0);
@@ -49,7 +50,7 @@ pub fn globals(bytes: &[u8]) -> Result<Vec<(String, String)>, Fault> {
 
 /// A persistent id that may turn out to be a name.
 enum Pending<'a> {
-    /// The text begins at this byte; what is remembered it with.
+    /// The text begins at this byte; the field is the operation that memoises it.
     Text { start: usize, name: &'a [u8], memo: Range<usize> },
     /// It came from the memo.
     Known,
@@ -59,7 +60,7 @@ enum Pending<'a> {
 /// only name what is found where its module says; so it writes such a text.) Frames go: their sizes would not be true any more.
 ///
 /// # Errors
-/// What is wrong with the pickle.
+/// A fault of the pickle.
 pub fn resolve_names(bytes: &[u8], prefix: &str) -> Result<Vec<u8>, Fault> {
     let mut reader = PickleReader::new(bytes, 0);
     let mut out = Vec::new();

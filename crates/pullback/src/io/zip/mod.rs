@@ -27,7 +27,7 @@ const LOCATOR_64_SIZE: u64 = 20;
 
 /// The tag of the extra field with 64-bit numbers.
 const EXTRA_64: u16 = 1;
-/// What stands in a field of 32 bits whose number is in that extra field.
+/// The value of a 32-bit field whose number is in that extra field.
 const IN_EXTRA: u32 = u32::MAX;
 
 /// The numbers of a record of fixed layout, which was checked to be long enough.

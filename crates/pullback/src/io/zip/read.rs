@@ -23,13 +23,13 @@ const ENCRYPTED: u16 = 1;
 pub struct ArchiveRecord {
     /// Its name, with the archive's folder.
     pub name: String,
-    /// Where its header begins.
+    /// The position of its header.
     pub header: u64,
-    /// How many bytes it is.
+    /// The number of its bytes.
     pub size: u64,
-    /// How many bytes it takes in the file.
+    /// The number of bytes that it takes in the file.
     pub stored: u64,
-    /// Of its bytes; 0 if the writer did not compute it.
+    /// The CRC-32 of its bytes; 0 if the writer did not compute it.
     pub crc: u32,
     method: u16,
     flags: u16,
@@ -53,7 +53,7 @@ fn failed(what: &str, detail: impl std::fmt::Display) -> Error {
     ))
 }
 
-/// Where the directory is, and how many entries it has.
+/// The position of the directory, and the number of its entries.
 struct Directory {
     start: u64,
     size: u64,
@@ -99,12 +99,12 @@ impl<S: ReadAt> Archive<S> {
     pub fn find(&self, name: &str) -> Option<&ArchiveRecord> {
         self.by_name.get(name).map(|&index| &self.records[index])
     }
-    /// The bytes it is read from.
+    /// The source that the archive is read from.
     pub fn source(&mut self) -> &mut S {
         &mut self.source
     }
 
-    /// Where the bytes of an entry begin.
+    /// The position of the bytes of an entry.
     ///
     /// # Errors
     /// `RuntimeError` if its header is none, or its bytes would not be before the directory.
@@ -174,7 +174,7 @@ impl<S: ReadAt> Archive<S> {
 }
 
 impl ArchiveRecord {
-    /// Whether its bytes are in the file as they are.
+    /// Whether its bytes are in the file uncompressed.
     pub fn is_stored(&self) -> bool {
         self.method == 0 && self.flags & ENCRYPTED == 0
     }

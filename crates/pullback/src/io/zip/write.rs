@@ -11,10 +11,10 @@ use std::io::Write;
 
 /// The version of the file format that PyTorch writes.
 const FORMAT: &[u8] = b"3\n";
-/// Names are UTF-8; sizes and CRC follow the data.
+/// The flags of each record: names are UTF-8; sizes and CRC follow the data.
 const FLAGS: u16 = 1 << 11;
 const HAS_DESCRIPTOR: u16 = 1 << 3;
-/// Where the distance to the next multiple of the alignment is filled up.
+/// The extra field that fills the distance to the next multiple of the alignment.
 const FILLER: &[u8; 2] = b"FB";
 
 /// Writes an archive.
@@ -96,7 +96,8 @@ impl<W: Write> ArchiveWriter<W> {
         self.describe()
     }
 
-    /// Adds what ends a file of PyTorch (its version and an identity), and the directory; gives the stream back.
+    /// Adds the records at the end of a file of PyTorch (its version and an identity), and the
+    /// directory; returns the stream.
     ///
     /// # Errors
     /// Those of the stream.
@@ -107,7 +108,7 @@ impl<W: Write> ArchiveWriter<W> {
         self.end()
     }
 
-    /// Adds the directory; gives the stream back.
+    /// Adds the directory; returns the stream.
     ///
     /// # Errors
     /// Those of the stream.
@@ -172,7 +173,7 @@ impl<W: Write> ArchiveWriter<W> {
         Ok(())
     }
 
-    /// What follows the data of the record that was begun last.
+    /// The descriptor that follows the data of the record that was begun last.
     fn describe(&mut self) -> Result<()> {
         let Some(DirectoryEntry { size, crc, header, .. }) = self.entries.last() else {
             return Ok(());

@@ -14,11 +14,13 @@ struct Affine<'a> {
 }
 
 impl Affine<'_> {
-    /// Whether weight or bias is batched: they are removed from the op then, and applied to its result.
+    /// Whether weight or bias is batched: then they are left out of the op, and applied to its
+    /// result.
     fn is_batched(self, call: &BatchedCall<'_>) -> bool {
         call.is_batched(self.weight) || call.is_batched(self.bias)
     }
-    /// Applies them to the first output, each as `place` makes it fit.
+    /// Applies weight and bias to the first output, each after `place` has given it the right
+    /// shape.
     fn applied(
         self,
         mut outputs: TensorVec,

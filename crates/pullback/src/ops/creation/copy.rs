@@ -179,7 +179,7 @@ impl FillScalar {
     fn cpu_(cpu: Cpu, self_: &Tensor, value: Scalar) -> Result<()> {
         self_.fill_with(cpu, value)
     }
-    /// Of compressed rows and columns: the places that are specified.
+    /// For compressed rows and columns: the specified elements.
     fn sparse_csr(cpu: Cpu, self_: &Tensor, value: Scalar) -> Result<Tensor> {
         crate::ops::sparse::basic::fill(cpu, self_, value)
     }
@@ -332,7 +332,7 @@ impl TypeAs {
 }
 
 impl Tensor {
-    /// What a rule has put together in main memory, where `other` is.
+    /// The result of a rule that was computed in main memory, on the device of `other`.
     #[inline]
     pub(crate) fn brought_to(self, other: &Tensor) -> Result<Tensor> {
         if self.device() == other.device() {
@@ -360,7 +360,8 @@ impl Tensor {
     }
 }
 
-/// The only element as a number: what [`Tensor::item`] is for those who answer ops.
+/// The only element as a number: the op behind [`Tensor::item`], for classes and modes that
+/// override ops.
 #[op("_local_scalar_dense(Tensor self) -> Scalar", narrow_floats, not_differentiable, data_dependent_output, batch = item, sparse = item(self))]
 impl LocalScalarDense {
     fn cpu(self_: &Tensor) -> Result<Scalar> {

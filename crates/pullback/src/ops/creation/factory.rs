@@ -63,7 +63,8 @@ impl FactoryOptions {
         TensorSpec::check_row_major(shape, self.device())?;
         Ok(TensorSpec { layout: self.1.unwrap_or_default(), ..self.row_major(shape, natural) })
     }
-    /// The spec that was checked before: what is checked after it was constructed has to be moved to where it stays.
+    /// The spec that was checked before. (Checks are made before the spec is constructed, which
+    /// would otherwise have to be moved.)
     #[inline(always)]
     fn row_major(self, shape: &[i64], natural: DType) -> TensorSpec {
         TensorSpec::of(shape, self.0.unwrap_or(natural)).on(self.device())
@@ -92,7 +93,7 @@ impl FactoryOptions {
         );
         Ok(())
     }
-    /// A spec like `tensor`, in its order of dimensions unless `format` says another.
+    /// A spec like `tensor`, in its order of dimensions unless `format` gives another one.
     pub(in crate::ops) fn like(
         self,
         tensor: &Tensor,
@@ -153,7 +154,7 @@ pub(super) fn fill_new_if_enabled(tensor: &Tensor) {
     }
 }
 
-/// What is said of a memory format for a sparse tensor.
+/// The error for a memory format of a sparse tensor.
 pub(in crate::ops) const OF_STRIDED_ONLY: &str =
     "memory format option is only supported by strided tensors";
 
@@ -416,7 +417,7 @@ impl Full {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<TensorSpec> {
-        // (Nothing would be left unspecified.)
+        // (A sparse tensor of equal elements would leave nothing unspecified.)
         ensure!(
             layout != Some(Layout::SparseCoo),
             runtime,

@@ -53,8 +53,9 @@ impl<S: Sizes + ?Sized> Sizes for &S {
     }
 }
 
-/// What a new tensor is like. The default is what the functions of [`Tensor`] give: the default dtype (`f32` at first; for
-/// data, whole numbers and [`TensorOptions::full`] that of the values), main memory, no gradient, the default generator.
+/// The properties of a new tensor. The defaults are those of the functions of [`Tensor`]: the
+/// default dtype (`f32` at first; for data, whole numbers and [`TensorOptions::full`] that of the
+/// values), main memory, no gradient, the default generator.
 ///
 /// ```
 /// use pullback::{DType, Generator, Tensor};
@@ -82,22 +83,22 @@ impl TensorOptions {
     pub fn new() -> Self {
         TensorOptions::default()
     }
-    /// With this type of elements.
+    /// Sets the type of the elements.
     pub fn dtype(mut self, dtype: DType) -> Self {
         self.dtype = Some(dtype);
         self
     }
-    /// On this device.
+    /// Sets the device.
     pub fn device(mut self, device: Device) -> Self {
         self.device = Some(device);
         self
     }
-    /// A leaf that backward gives a gradient, or none.
+    /// Sets whether the tensor is a leaf that requires grad.
     pub fn requires_grad(mut self, requires: bool) -> Self {
         self.requires_grad = requires;
         self
     }
-    /// Drawn from this generator. What is not random takes no notice.
+    /// Sets the generator that random numbers are drawn from. Other functions ignore it.
     pub fn generator(mut self, generator: &Generator) -> Self {
         self.generator = Some(generator.clone());
         self

@@ -115,7 +115,7 @@ fn samples_of_reals(s: &Sampler) -> Vec<Sample> {
     samples_of(&real_sampler(s))
 }
 
-/// What transforms of real numbers refuse.
+/// Samples that transforms of real numbers refuse.
 fn refused_by_real(s: &Sampler) -> Vec<InvalidSample> {
     let complex = Sample::of(complex_sampler(s).normal(&[2]));
     let phrase = "fft expects a real input tensor";
@@ -124,7 +124,8 @@ fn refused_by_real(s: &Sampler) -> Vec<InvalidSample> {
     all
 }
 
-/// What transforms of half a spectrum refuse: one number stands for none.
+/// Samples that transforms of half a spectrum refuse: a number without dimensions has no half
+/// spectrum.
 fn refused_by_half(s: &Sampler) -> Vec<InvalidSample> {
     let mut all = refused_by_all(s);
     let single = Sample::of(s.normal(&[1]));
@@ -132,7 +133,7 @@ fn refused_by_half(s: &Sampler) -> Vec<InvalidSample> {
     all
 }
 
-/// What all of them refuse.
+/// Samples that all transforms refuse.
 fn refused_by_all(s: &Sampler) -> Vec<InvalidSample> {
     let bad = |x: Tensor, name: &'static str, value: Value, kind, phrase| {
         InvalidSample::new(Sample::of(x).with(name, value), kind, phrase)

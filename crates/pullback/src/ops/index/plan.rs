@@ -1,8 +1,8 @@
-//! Where indexing with tensors reads and writes: which dimensions have an index, what the result looks like, and how its
-//! dimensions lie in memory.
+//! The elements that indexing with tensors reads and writes: which dimensions have an index, what
+//! the result looks like, and how its dimensions lie in memory.
 //!
-//! All of that is known without elements, but for masks, of which only the elements say how much they select. What is made of it
-//! is `index` in `select` and `index_put` in `scatter`. Start at [`located`].
+//! All of that is known without elements, except for masks, whose elements determine how much they
+//! select. It is used by `index` in `select` and by `index_put` in `scatter`. Start at [`located`].
 
 use crate::error::{bail, ensure};
 use crate::tensor::Cpu;
@@ -11,8 +11,9 @@ use crate::{DType, Dims, Result, Tensor};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 
-/// What advanced indexing does: which dimensions the (broadcast, int64) indices are for, and the shape of the
-/// result, with the indexed dimensions where the first index was if they are adjacent, else in front.
+/// The plan of advanced indexing: which dimensions the (broadcast, int64) indices are for, and the
+/// shape of the result, with the indexed dimensions where the first index was if they are adjacent,
+/// else in front.
 pub(in crate::ops) struct IndexPlan {
     /// The tensor, its dimensions moved so that the indexed ones are adjacent.
     pub(in crate::ops) input: Tensor,
@@ -46,8 +47,9 @@ fn is_mask(index: &Tensor) -> bool {
     matches!(index.dtype(), DType::Bool | DType::U8)
 }
 
-/// Refuses indices of other dtypes, masks of other shapes than what they cover, and more indices than there are dimensions.
-/// Whether there are masks, of which only the elements say how much they select.
+/// Refuses indices of other dtypes, masks of other shapes than what they cover, and more indices
+/// than there are dimensions. Returns whether there are masks, whose elements determine how much
+/// they select.
 pub(in crate::ops) fn check_indices(self_: &Tensor, indices: &[Option<Tensor>]) -> Result<bool> {
     let (mut at, mut has_mask) = (0, false);
     for index in indices {
@@ -103,11 +105,11 @@ pub(in crate::ops) fn whole_mask<'t>(
     }
 }
 
-/// Where the results of indexing lie, known without elements.
+/// The geometry of the results of indexing, known without elements.
 pub(in crate::ops) struct Located {
     /// The dimensions that have an index.
     pub(super) given: SmallVec<[usize; 4]>,
-    /// The shape of the indices together.
+    /// The broadcast shape of the indices.
     common: Dims,
     /// Sizes of the result.
     pub(in crate::ops) shape: Dims,
@@ -116,12 +118,13 @@ pub(in crate::ops) struct Located {
 }
 
 impl Located {
-    /// How many dimensions are before those of the indices.
+    /// The number of dimensions before those of the indices.
     fn before(&self) -> usize {
         if self.order.is_some() { 0 } else { self.given.first().copied().unwrap_or(0) }
     }
-    /// The result's strides: its dimensions lie in the order in which the operands' do, the tensor's first, of which what is
-    /// indexed counts for nothing; where they do not say, in their own.
+    /// The result's strides: its dimensions lie in the order in which the operands' do, the
+    /// tensor's first, whose indexed dimensions do not count; where the operands do not determine
+    /// the order, in their own.
     pub(super) fn strides(&self, self_: &Tensor, indices: &[Option<Tensor>]) -> Result<Dims> {
         let (rank, before) = (self.shape.len(), self.before());
         let mut operands: SmallVec<[Dims; 4]> = SmallVec::new();
@@ -176,7 +179,8 @@ fn strides_in_order(shape: &[i64], operands: &[Dims]) -> Dims {
     out
 }
 
-/// Where the elements that indices without masks name go. The indices passed [`check_indices`].
+/// The positions of the elements that indices without masks name. The indices have passed
+/// [`check_indices`].
 ///
 /// # Errors
 /// `IndexError` if the indices do not broadcast together.

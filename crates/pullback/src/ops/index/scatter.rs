@@ -61,7 +61,7 @@ impl IndexPut {
             "\"index_put\" not implemented for '{}'",
             self_.dtype().scalar_name()
         );
-        // (What a mask selects only its elements say.)
+        // (How many elements a mask selects depends on its elements.)
         if !check_indices(self_, indices)? {
             check_values(values, &located(self_, indices)?.shape)?;
             check_value_dtype(self_, values)?;
@@ -191,7 +191,8 @@ pub(in crate::ops) fn vector_shape(tensor: &Tensor) -> &[i64] {
     if tensor.ndim() == 0 { &[1] } else { tensor.shape() }
 }
 
-/// What `scatter` and its kin give, rows of `self` in a new order of memory, if the index is one for `self` along `dim`.
+/// The spec of the results of `scatter` and related ops: the strides are those of `self` made
+/// dense. Refuses an index that is not one for `self` along `dim`.
 fn scattered(self_: &Tensor, dim: i64, index: &Tensor) -> Result<TensorSpec> {
     let dim = wrap_dim(dim, self_.ndim())?;
     check_places_dtype("scatter", index)?;

@@ -16,7 +16,7 @@ use pullback_macros::op;
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[&SCATTER_REDUCE, &INDEX_REDUCE];
 
-/// The way to join that a word means.
+/// The reduction that a word names.
 fn way(reduce: &str) -> Result<ScatterReduction> {
     Ok(match reduce {
         "sum" => ScatterReduction::Sum,

@@ -142,7 +142,7 @@ impl Way {
             ),
         })
     }
-    /// What an empty segment gives.
+    /// The result of an empty segment.
     fn neutral(self) -> f64 {
         match self {
             Way::Sum => 0.0,
@@ -319,7 +319,7 @@ impl Segments {
         Ok(Segments { ids, counts, leaves_rows })
     }
 
-    /// Segments more in each line, for rows that are in none.
+    /// The number of additional segments in each line, for rows that are in none.
     fn spare(&self) -> i64 {
         i64::from(self.leaves_rows)
     }
@@ -347,7 +347,7 @@ impl Segments {
         out.reshape(&shape)?.to_dtype(data.dtype())
     }
 
-    /// The rows of all lines, and where each goes.
+    /// The rows of all lines, and the segment of each.
     fn rows(&self, data: &Tensor, count: i64) -> Result<SegmentRows> {
         let axis = self.counts.ndim() - 1;
         let (before, inner) = (&data.shape()[..axis], &data.shape()[axis + 1..]);
@@ -363,7 +363,7 @@ impl Segments {
         }
         let positions = positions.reshape(&[lines * size])?;
         if self.leaves_rows {
-            // What takes part in nothing must not make a gradient NaN.
+            // Rows that are in no segment must not make a gradient NaN.
             let left = ids.eq(&Tensor::wrapped(count)?)?.reshape(&[lines * size, 1])?;
             values = values.masked_fill(&left, Scalar::Int(1))?;
         }
@@ -371,13 +371,13 @@ impl Segments {
     }
 }
 
-/// Rows and where they go.
+/// Rows and the segments that they are in.
 struct SegmentRows {
     /// The rows of all lines in at least single precision, (rows of all lines, width).
     values: Tensor,
     /// The segment of each row among those of all lines.
     positions: Tensor,
-    /// How many lines there are, segments in each, and of these such as are shown.
+    /// The number of lines, of segments in each, and of those among these that are shown.
     segments: (i64, i64, i64),
 }
 
@@ -427,11 +427,11 @@ impl SegmentRows {
 
 /// The elements that are NaN, of which the reductions of `index_reduce` have no gradient.
 struct NanRows {
-    /// Where they are among the rows.
+    /// Which elements of the rows are NaN.
     mask: Tensor,
-    /// How many each segment has.
+    /// The number of NaN in each segment.
     counts: Tensor,
-    /// Their sums: NaN where there are any, else zero.
+    /// The sums of these elements: NaN where there are any, else zero.
     sums: Tensor,
 }
 
@@ -443,11 +443,11 @@ impl NanRows {
             rows.sum(&rows.values.masked_fill(&mask.logical_not()?, Scalar::Int(0))?, 0.0)?;
         Ok(NanRows { mask, counts, sums })
     }
-    /// The rows with `value` in their places.
+    /// The rows with `value` in place of NaN.
     fn filled(&self, rows: &SegmentRows, value: f64) -> Result<Tensor> {
         rows.values.masked_fill(&self.mask, Scalar::Float(value))
     }
-    /// `with` in the segments that have any, `without` in the others.
+    /// `with` in the segments that have NaN, `without` in the others.
     fn or(&self, with: &Tensor, without: &Tensor) -> Result<Tensor> {
         self.counts.gt(&Tensor::wrapped(0)?)?.where_self(with, without)
     }

@@ -191,7 +191,7 @@ impl IndexFillScalar {
     }
 }
 
-/// A number of the kind that elements of `dtype` are.
+/// A number of the same kind (bool, integer, real, complex) as elements of `dtype`.
 fn stand_in(dtype: DType) -> Scalar {
     if dtype.is_complex() { Scalar::Complex(0.0, 0.0) } else { Scalar::Int(0) }
 }

@@ -509,7 +509,7 @@ fn line(name: &str, self_: &Tensor, dim: i64) -> Result<(usize, i64)> {
     Ok((at, size))
 }
 
-/// NaN; as whole numbers what processors make of it.
+/// The median of no elements: NaN; for integers the number that a conversion of NaN gives.
 fn median_of_nothing(dtype: DType) -> Scalar {
     match dtype {
         DType::I64 => Scalar::Int(i64::MIN),

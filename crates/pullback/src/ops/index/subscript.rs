@@ -1,4 +1,4 @@
-//! Indexing as Python writes it: `x[1, 2:5, None, mask]`, for both faces.
+//! Indexing as Python writes it: `x[1, 2:5, None, mask]`, for Python and Rust.
 //!
 //! Ints, slices, `None` and `...` become views, one op each; tensors become one `index` (when writing,
 //! `index_put_`) on what the views left. This is no op: it records nothing of its own. Invariant: an
@@ -20,9 +20,9 @@ pub enum Index {
     Slice {
         /// The first one.
         start: Option<i64>,
-        /// One past the last.
+        /// The position after the last one.
         stop: Option<i64>,
-        /// Distance; must be positive.
+        /// The distance from one position to the next; must be positive.
         step: Option<i64>,
     },
     /// `...`: as many whole dimensions as are left.
@@ -50,7 +50,7 @@ pub struct Ellipsis;
 #[derive(Clone, Copy, Debug)]
 pub struct NewAxis;
 
-/// One past `last`; the last element of all has no position after it.
+/// The position after `last`; `None` after the last element of all.
 fn past(last: i64) -> Option<i64> {
     if last == -1 { None } else { Some(last.saturating_add(1)) }
 }
@@ -201,10 +201,10 @@ fn without_leading_ones(value: &Tensor) -> Result<Tensor> {
     value.reshape(&value.shape()[ones..])
 }
 
-/// What views made of an index, and the tensors that are left.
+/// The view that the ints, slices and `None` of an index make, and the tensors that are left.
 struct Sliced {
     view: Tensor,
-    /// One per dimension, `None` for those taken whole; a mask stands for as many as it has.
+    /// One index per dimension, `None` for those taken whole; a mask stands for as many as it has.
     tensors: Vec<Option<Tensor>>,
     /// Dimensions that `tensors` stand for.
     covered: usize,
@@ -215,7 +215,7 @@ fn is_mask(index: &Tensor) -> bool {
     matches!(index.dtype(), DType::Bool | DType::U8)
 }
 
-/// How many dimensions an index part takes.
+/// How many dimensions of the source an index part covers.
 fn takes(index: &Index) -> usize {
     match index {
         Index::Ellipsis | Index::NewAxis | Index::Bool(_) => 0,

@@ -77,7 +77,7 @@ impl TakeAlongDim {
     }
 }
 
-/// Places counted from the start: negative ones count from the end of a dimension of `size`.
+/// Positions counted from the start: negative ones count from the end of a dimension of `size`.
 fn from_start(positions: &Tensor, size: i64) -> Result<Tensor> {
     let negative = positions.lt(&Tensor::wrapped(0)?)?;
     if !is_any_true(&negative)? {

@@ -32,8 +32,8 @@ pub(in crate::ops) fn batched_pair(
     crate::ops::batch::pointwise(call)
 }
 
-/// What a batch of matrices, or of vectors, with this `rank` has for a batch of matrices of `shape`: the single one if there is only
-/// one, else all of them, expanded.
+/// The matrices, or vectors, with this `rank` for a batch of matrices of `shape`: the single one if
+/// there is only one, else all of them, expanded.
 pub(super) fn matrices_for(a: &Tensor, shape: &[i64], rank: usize) -> Result<Tensor> {
     let (batch, own) = a.shape().split_at(a.ndim() - rank);
     if batch.iter().all(|&size| size == 1) {

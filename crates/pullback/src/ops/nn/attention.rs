@@ -181,7 +181,7 @@ enum AttentionAlgorithm {
 }
 
 impl AttentionAlgorithm {
-    /// Tells whoever watches that it is followed.
+    /// Announces the algorithm to whoever watches plans.
     fn announce(self) {
         pullback_kernels::plan::announce("scaled dot product attention", &self);
     }
@@ -234,10 +234,12 @@ impl AttentionCall<'_> {
         Ok(())
     }
 
-    /// The formula is for what the kernels in blocks do not do: dropout, whose random numbers are those of the matrix of
-    /// weights; a mask whose derivatives are wanted; other dtypes than `float32`, `float64`, `bfloat16` and `float16`, masks of
-    /// other dtypes than the query's, `float32` and `bool`; sparse tensors; more than four dimensions; leading
-    /// dimensions that broadcast, but for one head of keys and values; and what it refuses. All else is computed in blocks.
+    /// The formula is for calls that the kernels in blocks do not compute: dropout, whose random
+    /// numbers are those of the matrix of weights; a mask whose derivatives are wanted; other
+    /// dtypes than `float32`, `float64`, `bfloat16` and `float16`, masks of other dtypes than the
+    /// query's, `float32` and `bool`; sparse tensors; more than four dimensions; leading dimensions
+    /// that broadcast, but for one head of keys and values; and what it refuses. All else is
+    /// computed in blocks.
     fn plan(&self) -> AttentionAlgorithm {
         let AttentionCall { query, key, value, .. } = *self;
         let is_known = matches!(query.dtype(), DType::F16 | DType::BF16 | DType::F32 | DType::F64)
@@ -280,7 +282,7 @@ impl AttentionCall<'_> {
             && !crate::autograd::needs_derivative_of(mask)
     }
 
-    /// Without a matrix of the scores.
+    /// Computes the call without a matrix of the scores.
     fn in_blocks(&self) -> Result<Tensor> {
         AttentionAlgorithm::Blocks.announce();
         let n = self.query.ndim();

@@ -144,12 +144,12 @@ impl FlashAttention {
             let start = [[1, 2, 3, 2], [1, heads, 4, 2], [1, heads, 4, 2]];
             Sample::new(start.map(|shape| s.normal(&shape).into()))
         };
-        // (As many queries as are worth blocks.)
+        // (As many queries as make blocks pay.)
         let long = || {
             let shapes = [[1, 2, 9, 3], [1, 1, 10, 3], [1, 1, 10, 2]];
             Sample::new(shapes.map(|shape| s.normal(&shape).into()))
         };
-        // (The logarithms have no gradient, but differences.)
+        // (The logarithms have no gradient, but numerical differences would give one.)
         vec![
             call(2).without_gradient(),
             call(2).with("is_causal", true).without_gradient(),
@@ -288,7 +288,7 @@ impl FlashAttentionBackward {
             let [out, sums] = results.expect("samples are small");
             let call = Sample::new([grad, query, key, value, out, sums].map(Value::from));
             let call = call.with("dropout_p", 0.0).with("is_causal", is_causal);
-            // (Differences leave `out` and `logsumexp` as they are.)
+            // (Numerical differences leave `out` and `logsumexp` as they are.)
             call.with("attn_mask", mask).without_gradient()
         };
         vec![

@@ -20,13 +20,13 @@ pub(super) struct LabelStates {
     skips: Tensor,
     /// 0 where a sequence may end, else `NEVER`.
     ends: Tensor,
-    /// How many steps each example has (N, 1).
+    /// The number of steps of each example, (N, 1).
     steps: Tensor,
 }
 
 impl LabelStates {
-    /// The states for targets of these lengths, which are (N, S), or one after the other. Made of ops alone: targets may be those
-    /// of a batch.
+    /// The states for targets of these lengths, which are (N, S), or one after the other. They are
+    /// computed by ops alone, because targets may be batched.
     pub(super) fn new(
         targets: &Tensor,
         input_lengths: &[i64],
@@ -36,7 +36,7 @@ impl LabelStates {
         let count = target_lengths.len() as i64;
         let longest = target_lengths.iter().copied().max().unwrap_or(0);
         let beside = Tensor::options().device(targets.device());
-        // (Lengths are numbers of the call: they have to be copied.)
+        // (The lengths are numbers of the call, so that they have to be copied into a tensor.)
         let column =
             |lengths: &[i64]| Tensor::from_slice(lengths, &[count, 1])?.brought_to(targets);
         let lengths = column(target_lengths)?;
@@ -76,7 +76,7 @@ impl LabelStates {
         numbers.to_dtype(DType::F64)?.gather(2, &index)
     }
 
-    /// The examples that have exactly so many steps.
+    /// A mask of the examples that have exactly so many steps.
     fn ending_after(&self, steps: i64) -> Result<Tensor> {
         self.steps.eq(&Tensor::wrapped(steps)?)
     }
@@ -97,7 +97,7 @@ fn rows(targets: &Tensor, lengths: &[i64], longest: i64) -> Result<Tensor> {
     stack(&rows, 0)
 }
 
-/// `a` and `b` (N, L) in turns, and `last` (N, 2 L + 1).
+/// A tensor (N, 2 L + 1) in which `a` and `b`, both (N, L), alternate, with `last` at the end.
 fn between(a: &Tensor, b: &Tensor, last: Scalar) -> Result<Tensor> {
     let [count, length] = [b.shape()[0], b.shape()[1]];
     let pairs = stack(&[a.clone(), b.clone()], -1)?.reshape(&[count, 2 * length])?;
@@ -123,7 +123,8 @@ impl Dual {
         Ok(Dual { value: kept.squeeze_dim(dim)?, tangent })
     }
 
-    /// What states are reached with from those `by` and `2 by` states before them and themselves, where `skips` allows it.
+    /// The logarithm of the probability to reach each state from itself, the state `by` states
+    /// before it and, where `skips` allows it, the state `2 by` states before it.
     fn arrived(&self, by: i64, skips: &Tensor) -> Result<Dual> {
         let moved = |by: i64| -> Result<[Tensor; 2]> {
             let value = self.value.constant_pad_nd(&[by, -by], Scalar::Float(NEVER))?;
@@ -156,7 +157,7 @@ pub(super) fn curvature(
         };
         alpha.push(before.plus(&own.value, &own.tangent)?);
     }
-    // From behind, a state is left for the one two behind it where that one may be skipped to.
+    // Backwards, a state is left for the one two behind it where that one may be skipped to.
     let skips = states.skips.constant_pad_nd(&[-2, 2], Scalar::Float(NEVER))?;
     let nothing = v.select(0, 0)?.zeros_like()?;
     let mut behind = Dual { value: nothing.plus(NEVER)?, tangent: nothing.clone() };
@@ -170,7 +171,7 @@ pub(super) fn curvature(
             tangent: is_last.where_self(&nothing, &rest.tangent)?,
         };
         behind = reached.plus(&own.value, &own.tangent)?;
-        // (Without the step's own probability, which `alpha` has.)
+        // (Without the step's own probability, which `alpha` includes.)
         beta.push(reached);
     }
     beta.reverse();
@@ -188,7 +189,7 @@ pub(super) fn curvature(
     zeros.scatter_add(2, &index, &changes)?.to_dtype(log_probs.dtype())
 }
 
-/// Where a sequence begins: in its first two states.
+/// The states in which a sequence begins: its first two.
 fn first(like: &Dual) -> Result<Dual> {
     let tangent = like.tangent.zeros_like()?;
     let beyond = (like.value.shape()[1] - 2).max(0);

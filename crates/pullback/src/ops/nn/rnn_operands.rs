@@ -1,4 +1,5 @@
-//! Which operands of a recurrent layer in one direction go with one another: what `meta` of its ops refuses, forward and backward.
+//! The checks that operands of a recurrent layer in one direction fit each other, which `meta` of
+//! its ops makes, forward and backward.
 
 use super::rnn_layer::RecurrentLayer;
 use crate::Result;

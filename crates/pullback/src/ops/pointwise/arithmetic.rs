@@ -292,7 +292,7 @@ fn scaled_spec(a: &Tensor, b: &Tensor, alpha: Scalar) -> Result<TensorSpec> {
     Ok(spec)
 }
 
-/// Two bools are refused by the kernel with a hint of its own.
+/// Refuses one bool operand; two bools are refused by the kernel with a hint of its own.
 fn refuse_one_bool(a: &Tensor, b: &Tensor) -> Result<()> {
     ensure!(
         (a.dtype() == DType::Bool) == (b.dtype() == DType::Bool),

@@ -1,4 +1,4 @@
-//! Methods on expressions: what [`Tensor`] has, on what may already have failed.
+//! Methods on expressions: those of [`Tensor`], on values that may be errors already.
 //!
 //! A chain reads as mathematics and says `?` once, at its end. The methods are made from the items of the ops, as those of
 //! [`Tensor`] are; where these take a tensor, a number may stand, too.

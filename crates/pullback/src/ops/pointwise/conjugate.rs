@@ -26,7 +26,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &IMAG_VIEW,
 ];
 
-/// How the conjugates of `t` see its memory.
+/// The view spec of the conjugates of `t`.
 fn conjugated(t: &Tensor) -> Result<ViewSpec> {
     ensure!(
         t.dtype().is_complex(),
@@ -37,7 +37,7 @@ fn conjugated(t: &Tensor) -> Result<ViewSpec> {
     Ok(ViewSpec::of(t))
 }
 
-/// How the negatives of `t` see its memory.
+/// The view spec of the negatives of `t`.
 fn negated(t: &Tensor) -> Result<ViewSpec> {
     ensure!(
         has_negatives(t.dtype()),
@@ -163,7 +163,8 @@ impl ResolveNeg {
     }
 }
 
-/// The pairs of real numbers that a complex tensor, or else its conjugate view, has in memory; and whether that is so.
+/// The pairs of real numbers that a complex tensor, or else its conjugate view, has in memory; and
+/// whether it was the conjugate view.
 fn pairs(t: &Tensor) -> Result<(Tensor, bool)> {
     let is_conj = t.is_conj();
     let plain = if is_conj { t.conj()? } else { t.clone() };

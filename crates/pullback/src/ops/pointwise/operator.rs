@@ -13,7 +13,7 @@ use crate::{Error, Result, Scalar, Tensor};
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
 use std::panic::Location;
 
-/// What an expression of operators gives: a tensor, or the first error on the way.
+/// The result of an expression of operators: a tensor, or the first error on the way.
 ///
 /// ```
 /// use pullback::Tensor;
@@ -122,8 +122,8 @@ fn compute_reflected(
     Computed(t.into_operand().and_then(|t| op(number.into(), &t)))
 }
 
-/// What an operator makes of a number on its left: PyTorch's operators, too, compute these as functions of the
-/// tensor, and divide by multiplying with the reciprocal.
+/// The result of an operator with a number on its left: PyTorch's operators, too, compute these as
+/// functions of the tensor, and divide by multiplying with the reciprocal.
 mod reflected {
     use crate::{Result, Scalar, Tensor};
 

@@ -45,10 +45,10 @@ pub(crate) static OPS: &[&OpDef] = SPECIAL_POLYNOMIAL;
           By { OVERLOAD: ".n_scalar", X: Tensor, N: Scalar, SAMPLES: polynomial_by, FORM: " Of one order, a number." }))]
 impl SpecialPolynomial {}
 
-/// The largest order of the polynomials that take a step for each.
+/// The largest order of the polynomials whose recurrence takes a step for each order.
 const MOST: f64 = 16_777_216.0;
 
-/// Refuses orders that would take for ever.
+/// Refuses orders whose recurrences would not end in reasonable time.
 pub(in crate::ops) fn check_orders(order: &Arg<'_>) -> Result<()> {
     let most = match order {
         Arg::Scalar(order) if !matches!(order, Scalar::Complex(..)) => order.to_f64(),
@@ -58,7 +58,7 @@ pub(in crate::ops) fn check_orders(order: &Arg<'_>) -> Result<()> {
                 && orders.device() != Device::Meta =>
         {
             let all = orders.to_vec::<f64>()?;
-            // (The maximum passes NaN by, of which the polynomial is 0.)
+            // (The maximum ignores NaN, whose polynomial is 0.)
             all.into_iter().fold(0.0, f64::max)
         }
         _ => 0.0,

@@ -1,5 +1,5 @@
-//! Powers in double precision (`float_power`), products with powers of two (`ldexp`), and what is done with the bits of a
-//! number: the next one (`nextafter`), its sign (`signbit`).
+//! Powers in double precision (`float_power`), products with powers of two (`ldexp`), and functions
+//! of the bits of a number: the next one (`nextafter`), its sign (`signbit`).
 //!
 //! The powers themselves are in `binary`.
 
@@ -224,7 +224,8 @@ fn write_scaled(cpu: Cpu, result: &Tensor, x: &Tensor, exponent: &Tensor) -> Res
     };
     let product = x.in_dtype(cpu, DType::F64)?;
     if result.dtype() == DType::F64 {
-        // What a double's exponent has no room for goes first: only the last product can round.
+        // Powers beyond the exponents of a double are multiplied first: only the last product can
+        // round.
         let all = within(&whole, -3066, 3069)?;
         let last = within(&all, -1022, 1023)?;
         let rest = all.sub(&last)?;

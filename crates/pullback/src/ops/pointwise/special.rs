@@ -150,7 +150,8 @@ impl LogitBackward {
 impl Sinc {
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
         if matches!(self_.dtype(), DType::F16 | DType::BF16) {
-            // Near 0 two numbers are subtracted that are almost the same: as halves nothing would be left of them.
+            // Near 0 two numbers are subtracted that are almost the same: in half precision no
+            // correct digit would be left.
             let wide = self_.to_dtype(DType::F32)?;
             return Sinc::vjp_self(&grad.to_dtype(DType::F32)?, &wide, &wide.sinc()?);
         }
@@ -238,7 +239,7 @@ fn zeta_grad(grad: &Tensor, s: &Tensor, q: &Tensor) -> Result<Tensor> {
     grad.mul(s)?.mul(&s.plus(1)?.special_zeta(q)?)?.neg()
 }
 
-/// What a gradient by an argument without derivative is.
+/// The rule for the gradient of an argument without derivative.
 fn no_derivative(of: &str) -> Error {
     Error::not_implemented(format!("the derivative for '{of}' is not implemented."))
 }
@@ -383,7 +384,7 @@ impl Mvlgamma {
     }
 }
 
-/// Beyond, one element would take minutes.
+/// The largest dimension: with larger ones an element would take minutes.
 const MOST_DIMENSIONS: i64 = 1 << 16;
 
 /// `log2(2^self + 2^other)` without overflow.

@@ -1,4 +1,5 @@
-//! Functions of `special` that are others under a second name: whoever differentiates them meets the other's node.
+//! Functions of `special` that are other ops under a second name: their nodes in a graph are those
+//! of the other ops.
 
 use crate::dispatch::{OpDef, Value};
 use crate::gradcheck::{Sample, Sampler};

@@ -335,7 +335,7 @@ pub(crate) fn walk_as_is(
     Ok(kernel(&mut Iter::new(&[out.view_mut(cpu)], &refs)?)?)
 }
 
-/// What `x` with elements replaced where `mask` holds looks like.
+/// The spec of `x` with elements replaced where `mask` holds.
 fn masked_spec(x: &Tensor, mask: &Tensor) -> Result<TensorSpec> {
     ensure!(
         mask.dtype() == DType::Bool,

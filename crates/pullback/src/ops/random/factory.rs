@@ -209,7 +209,7 @@ impl Randperm {
     }
 }
 
-/// The spec, if its dtype has all whole numbers in `[low, high)`.
+/// The spec for `[low, high)`; refuses dtypes that do not hold all whole numbers of the range.
 fn whole(spec: TensorSpec, low: i64, high: i64) -> Result<TensorSpec> {
     whole_range(spec.dtype, low, Some(high))?;
     Ok(spec)
@@ -294,7 +294,8 @@ impl RandnLike {
     ) -> Result<Tensor> {
         drawn_strided(self_, dtype, layout, |made| draw_normal(cpu, made, generator))
     }
-    /// Of compressed rows and columns: other values in the same places. (Of coordinate lists PyTorch draws none.)
+    /// For compressed rows and columns: random values at the specified elements. (For coordinate
+    /// lists PyTorch draws none.)
     fn sparse_csr(
         cpu: Cpu,
         self_: &Tensor,
@@ -558,11 +559,12 @@ fn add(iter: &mut Iter) -> pullback_kernels::Result<()> {
     elementwise::add(iter, Scalar::Int(1))
 }
 
-/// What replaces each element of a tensor by a function of it and of another element, in the dtype of both together.
+/// The function that replaces each element of a tensor by a function of it and of another element,
+/// in their common dtype.
 ///
 /// All memory that the work takes is held before the first write.
 struct Combination {
-    /// The elements to be replaced, in the dtype that is computed in, if it is another one.
+    /// The elements to be replaced, in the dtype of the computation, if that is another one.
     wide: Option<Tensor>,
     other: Tensor,
 }

@@ -51,7 +51,7 @@ pub(crate) fn draw_whole(
     let (first, end) = whole_range(dtype, low, high)?;
     match (high, end) {
         (Some(_), Some(end)) => warn_of_gaps(dtype, &[("from", first), ("to - 1", end - 1)]),
-        // (All that 64 bits hold is no mistake of the caller's.)
+        // (A range of all 64 bits is no mistake of the caller's.)
         _ if low == i64::MIN => {}
         _ => warn_of_gaps(dtype, &[("from", first)]),
     }
@@ -441,7 +441,7 @@ impl BernoulliFillTensor {
     }
 }
 
-/// Real numbers: most draws know no complex ones.
+/// Samples of real numbers: most draws have no complex ones.
 pub(crate) fn real(s: &Sampler) -> Tensor {
     Sampler::new(s.dtype.to_real()).normal(&[2, 3])
 }

@@ -167,7 +167,7 @@ fn dims_samples(s: &Sampler) -> Vec<Sample> {
     ]
 }
 
-/// What a batched tensor has for all examples of all levels.
+/// The tensor with the batch dimensions of all levels, where it is batched.
 pub(in crate::ops) fn all_examples(t: &Tensor) -> Tensor {
     let mut all = t.clone();
     while let Some((_, physical)) = all.batched() {
@@ -176,9 +176,11 @@ pub(in crate::ops) fn all_examples(t: &Tensor) -> Tensor {
     all
 }
 
-/// Whether any element of `mask`, of any example where it is batched, is true: which of two formulas a rule takes for all of
-/// them. It is asked by ops, so that it holds for whatever computes the ops on `mask`. Of a mask without memory nothing is
-/// true: the usual formula gives what looks as the other's result, and nothing is refused for its elements.
+/// Whether any element of `mask`, of any example where it is batched, is true: by this a rule
+/// chooses one of two formulas for all examples. It is computed by ops, so that it is right for
+/// classes and modes that override the ops on `mask`. For a mask without memory it is false: the
+/// usual formula gives a result of the same spec as the other, and refuses nothing for its
+/// elements.
 pub(in crate::ops) fn is_any_true(mask: &Tensor) -> Result<bool> {
     if mask.device() == Device::Meta {
         return Ok(false);

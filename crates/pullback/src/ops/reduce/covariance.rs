@@ -51,7 +51,7 @@ fn check_weights(name: &str, weights: &Tensor, count: i64, is_whole: bool) -> Re
     Ok(())
 }
 
-/// The weight of each observation, if they have some: how often it was made times how much it says.
+/// The weight of each observation, if they have some: its frequency times its importance.
 fn weights(fweights: Option<&Tensor>, aweights: Option<&Tensor>) -> Result<Option<Tensor>> {
     Ok(match (fweights, aweights) {
         (Some(f), Some(a)) => Some(f.mul(a)?),
@@ -59,7 +59,7 @@ fn weights(fweights: Option<&Tensor>, aweights: Option<&Tensor>) -> Result<Optio
     })
 }
 
-/// What the sums of products are divided by: never less than 0.
+/// The divisor of the sums of products: never less than 0.
 fn freedom(
     total: &Tensor,
     weights: Option<&Tensor>,

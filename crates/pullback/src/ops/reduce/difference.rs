@@ -21,7 +21,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &CUMULATIVE_TRAPEZOID_DX,
 ];
 
-/// All along `dim` but the first, and all but the last.
+/// The elements along `dim` without the first, and those without the last.
 fn neighbours(t: &Tensor, dim: i64) -> Result<[Tensor; 2]> {
     Ok([t.slice(dim, Some(1), None, 1)?, t.slice(dim, Some(0), Some(-1), 1)?])
 }
@@ -76,7 +76,7 @@ impl Diff {
         let parts: Vec<Tensor> =
             [prepend, Some(self_), append].into_iter().flatten().cloned().collect();
         let mut all = if parts.len() == 1 { self_.clone() } else { cat(&parts, dim)? };
-        // Beyond its length a line has no differences left, and of no elements there are none to take.
+        // A line has no more differences than its length, and none if it has no elements.
         let left = (all.shape()[at] - n).max(0);
         if left == 0 || all.numel() == 0 {
             return all.narrow(at as i64, 0, left)?.clone_tensor(None);

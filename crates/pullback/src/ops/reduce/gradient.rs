@@ -27,9 +27,9 @@ pub(crate) static OPS: &[&OpDef] = &[
 /// The distances of neighbours along a dimension.
 #[derive(Clone)]
 enum Spacing {
-    /// All the same.
+    /// Equal distances.
     Even(Scalar),
-    /// A vector of them.
+    /// A vector of distances.
     Uneven(Tensor),
 }
 
@@ -191,7 +191,7 @@ fn sample(s: &Sampler) -> Sample {
 
 fn coordinates(s: &Sampler, sizes: &[i64]) -> Value {
     let points = |&n: &i64| {
-        // (Apart enough that differences of the function by them are accurate.)
+        // (Their distance is large enough for accurate numerical differences.)
         let t = s.uniform(&[n], 0.0, 0.3);
         t.add(&crate::ops::creation::factory::arange(Scalar::Int(n)).expect("samples are small"))
             .and_then(|t| t.to_dtype(s.dtype))

@@ -27,7 +27,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 /// The outermost edges.
 type EdgeRange = (f64, f64);
 
-/// Makes room around a single value.
+/// Widens the range around a single value.
 fn widened((low, high): EdgeRange, by: f64) -> EdgeRange {
     if low == high { (low - by, high + by) } else { (low, high) }
 }
@@ -47,7 +47,7 @@ fn check_bins(bins: i64, dim: usize) -> Result<()> {
     Ok(())
 }
 
-/// What the edges of so many bins look like.
+/// The spec of the edges of `bins` bins.
 fn edge_spec(x: &Tensor, bins: i64) -> Result<TensorSpec> {
     let steps = bins.checked_add(1).ok_or_else(|| {
         crate::Error::runtime(format!("Storage size calculation overflowed with sizes=[{bins}]"))
@@ -186,7 +186,7 @@ fn counted(
     Tensor::from_slice(&sums, &shape)
 }
 
-/// A histogram that was asked for.
+/// The arguments of a histogram.
 struct HistogramInput {
     /// One row for each point.
     points: Tensor,
@@ -198,7 +198,7 @@ fn grid_shape(edges: &[Tensor]) -> Dims {
     edges.iter().map(|t| t.numel() - 1).collect()
 }
 
-/// What sums of so many bins look like.
+/// The spec of the sums of a grid of bins.
 fn grid_spec(x: &Tensor, bins: &[i64]) -> Result<TensorSpec> {
     TensorSpec::beside(x, bins).computed_in(DType::F64).checked()?;
     Ok(TensorSpec::beside(x, bins))
@@ -313,7 +313,8 @@ fn ranges(points: &Tensor, range: Option<&[f64]>) -> Result<Vec<EdgeRange>> {
     (0..rank).map(of).collect()
 }
 
-/// Refuses numbers of bins and ranges; what the edges and the sums of such a grid look like.
+/// Refuses invalid numbers of bins and ranges; returns the specs of the edges and of the sums of
+/// such a grid.
 fn even_specs(
     x: &Tensor,
     bins: &[i64],
@@ -330,7 +331,8 @@ fn even_edges(plan: &HistogramInput, bins: &[i64], range: Option<&[f64]>) -> Res
     ranges.into_iter().zip(bins).map(|(r, &n)| evenly(r, n, plan.points.dtype())).collect()
 }
 
-/// Refuses edges that are no vectors of the points' dtype; what the sums between them look like.
+/// Refuses edges that are not vectors of the points' dtype; returns the spec of the sums between
+/// them.
 fn edged_spec(points: &Tensor, edges: &[Tensor]) -> Result<TensorSpec> {
     for (dim, t) in edges.iter().enumerate() {
         ensure!(

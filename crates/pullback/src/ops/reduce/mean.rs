@@ -23,7 +23,7 @@ impl Mean {
         reduce_in_dtype(cpu, result, self_, None, reduce::mean)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64]) -> Result<Tensor> {
-        // (The mean of nothing has no gradient to divide.)
+        // (The mean of no elements has no gradient that could be divided.)
         grad.over(self_shape.iter().product::<i64>().max(1))?.expand(self_shape, false)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {

@@ -1,4 +1,4 @@
-//! Quantiles: values below which given parts of the elements lie.
+//! Quantiles: values below which given fractions of the elements lie.
 //!
 //! Elements are sorted along the dimension; the rank of a quantile is `q * (n - 1)`, and what lies between two elements is
 //! interpolated. A line with a NaN gives NaN, but `nanquantile` leaves NaN out. Of long lines without NaN, the two elements
@@ -16,7 +16,7 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] =
     &[&QUANTILE, &QUANTILE_SCALAR, &NANQUANTILE, &NANQUANTILE_SCALAR];
 
-/// What is asked of a tensor.
+/// The arguments of a quantile.
 #[derive(Clone, Copy)]
 struct Wanted<'a> {
     dim: Option<i64>,
@@ -68,7 +68,7 @@ fn ranks(sorted: &Tensor, q: &Tensor, ignores_nan: bool) -> Result<Tensor> {
     if ignores_nan {
         let numbers = sorted.isnan()?.logical_not()?.sum_dim(Some(&[-1]), true)?;
         let ranks = numbers.to_dtype(q.dtype())?.plus(-1)?.mul(q)?;
-        // Where there is no number the first NaN will do.
+        // Where no element is a number, the first NaN is taken.
         let is_none = numbers.eq(&Tensor::wrapped(0)?)?;
         return is_none.where_self(&Tensor::wrapped(0.0)?, &ranks);
     }
@@ -96,7 +96,7 @@ fn interpolated(sorted: &Tensor, ranks: &Tensor, interpolation: &str) -> Result<
     }
 }
 
-/// Lines from which selecting two elements takes less time than sorting.
+/// The length of lines from which selecting two elements takes less time than sorting.
 const LONG: i64 = 64;
 
 /// For one quantile of long lines without NaN a few elements around it, and its rank among them (which has the derivative that

@@ -200,7 +200,7 @@ impl Logcumsumexp {
         if self_p.numel() == 0 {
             return Ok(self_t.clone());
         }
-        // Shifted by the line's maximum, which divides out.
+        // The values are shifted by the line's maximum, which cancels in the quotient.
         let top = self_p.real()?.detach()?.amax(&[dim], true)?;
         self_t.mul(&self_p.sub(&top)?.exp()?)?.cumsum(dim)?.div(&result.sub(&top)?.exp()?)
     }
@@ -417,7 +417,7 @@ type ScanPairKernel = fn(
     usize,
 ) -> pullback_kernels::Result<()>;
 
-/// What a scan along `dim` of `x` gives.
+/// The spec of a scan along `dim` of `x`.
 fn scanned(x: &Tensor, dim: i64, dtype: DType) -> Result<TensorSpec> {
     wrap_dim(dim, x.ndim())?;
     Ok(TensorSpec::like(x).computed_in(dtype))
@@ -475,7 +475,7 @@ fn product_before(x: &Tensor, dim: i64) -> Result<Tensor> {
         .cumprod(dim)
 }
 
-/// Whether no element is zero, as far as that can be known: of what each example of a batch has its own, it cannot.
+/// Whether no element is zero, as far as that can be known: for batched tensors it cannot.
 fn has_no_zero(x: &Tensor) -> Result<bool> {
     Ok(x.batched().is_none() && x.detach()?.all()?.item()?.is(1.0))
 }
@@ -504,7 +504,8 @@ fn has_one(x: &Tensor, dim: i64) -> Result<bool> {
     Ok(x.shape().get(at).is_none_or(|&size| size == 1))
 }
 
-/// The items along `dim` moved by one position, `forth` or back; where none comes, `fill`.
+/// The items along `dim` moved by one position, `forth` or back; the position that becomes free is
+/// `fill`.
 fn moved(x: &Tensor, dim: i64, forth: bool, fill: i64) -> Result<Tensor> {
     if x.ndim() == 0 || x.numel() == 0 {
         return x.zeros_like()?.plus(fill);
@@ -544,7 +545,7 @@ fn cumprod_grad(grad: &Tensor, x: &Tensor, result: &Tensor, dim: i64) -> Result<
     if needs_ops {
         return Ok(reach);
     }
-    // Behind a zero nothing is reached, even by a sum that is too large to be a number.
+    // Behind a zero the product is 0, so that even an infinite sum contributes nothing.
     let zero = Tensor::wrapped(0)?;
     reach.masked_fill(&before.eq(&zero)?, Scalar::Int(0))
 }
@@ -591,7 +592,7 @@ fn first(shape: &[i64]) -> Tensor {
     Tensor::from_slice(&data, shape).expect("samples are small")
 }
 
-/// The indices of running maxima along the rows of a (2, 3) were last reached.
+/// The indices at which running maxima along the rows of a (2, 3) matrix were last reached.
 fn reached() -> Tensor {
     Tensor::from_slice(&[0_i64, 0, 2, 0, 1, 1], &[2, 3]).expect("samples are small")
 }

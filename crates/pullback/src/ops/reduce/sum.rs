@@ -1,8 +1,8 @@
 //! Sums, and what every reduction is made with.
 //!
-//! [`reduced_spec`] says what a result looks like; a kernel writes it with size 1 at the reduced dimensions
-//! ([`reduce_into`]). Means are in `mean`, `amin` and its kin in `min_max`, `any` and `all` in `any_all`, variances in `variance`,
-//! norms in `linalg/vector_norm`.
+//! [`reduced_spec`] gives the spec of a result; a kernel writes it with size 1 at the reduced
+//! dimensions ([`reduce_into`]). Means are in `mean`, `amin` and its kin in `min_max`, `any` and
+//! `all` in `any_all`, variances in `variance`, norms in `linalg/vector_norm`.
 
 use crate::dispatch::{OpDef, Value};
 use crate::error::bail;
@@ -120,7 +120,8 @@ fn sum_into(cpu: Cpu, result: &Tensor, self_: &Tensor, dim: Option<&[i64]>) -> R
     reduce_into(cpu, result, &self_.converted(cpu, to)?, &dims, reduce::sum)
 }
 
-/// What a reduction of `x` over `dim` (over every dimension if it is `None` or empty) gives, in `dtype`.
+/// The spec of a reduction of `x` over `dim` (over every dimension if it is `None` or empty), in
+/// `dtype`.
 ///
 /// # Errors
 /// `IndexError` for a dimension that `x` has not, `RuntimeError` for one that is named twice.
@@ -133,7 +134,7 @@ pub(crate) fn reduced_spec(
     Ok(spec_over(x, &wrap_dims(dim, x.ndim())?, keepdim, dtype))
 }
 
-/// As [`reduced_spec`], of dimensions that were wrapped.
+/// As [`reduced_spec`], for dimensions that were wrapped already.
 pub(crate) fn spec_over(x: &Tensor, dims: &[usize], keepdim: bool, dtype: DType) -> TensorSpec {
     let shape = if keepdim { kept_shape(x.shape(), dims) } else { without(x.shape(), dims) };
     TensorSpec::beside(x, &shape).computed_in(dtype)
@@ -165,7 +166,7 @@ pub(crate) fn reduce_into(
     Ok(kernel(&mut view, x.view_ref(cpu), dims)?)
 }
 
-/// What a pick along `dim` of `x` gives: elements, and the int64 indices that they had.
+/// The spec of a selection along `dim` of `x`: elements, and the int64 indices that they had.
 ///
 /// # Errors
 /// As [`reduced_spec`].
@@ -175,8 +176,8 @@ pub(crate) fn picked_spec(x: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor
     Ok([values, indices])
 }
 
-/// Picks one element of each line along `dim` of `x` with `kernel`, which knows no tensors without dimensions, into row-major
-/// `values` and `indices` with or without this dimension.
+/// Selects one element of each line along `dim` of `x` with `kernel`, which knows no tensors
+/// without dimensions, into row-major `values` and `indices` with or without this dimension.
 pub(crate) fn pick_into(
     cpu: Cpu,
     [values, indices]: [&Tensor; 2],

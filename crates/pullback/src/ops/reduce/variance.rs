@@ -369,7 +369,7 @@ fn number(correction: Option<Scalar>) -> f64 {
     correction.map_or(1.0, Scalar::to_f64)
 }
 
-/// What a variance or a standard deviation looks like.
+/// The spec of a variance or a standard deviation.
 fn spread_spec(
     x: &Tensor,
     dim: Option<&[i64]>,
@@ -435,7 +435,7 @@ fn var_grad(
 ) -> Result<Tensor> {
     let freedom = count(x.shape(), &wrap_dims(dim, x.ndim())?) - number(correction);
     if freedom <= 0.0 && (dim.is_none() || x.ndim() == 0) {
-        // NaN or infinite whatever `x` is: no derivative by it.
+        // The result is NaN or infinite whatever `x` is, so that it has no derivative by `x`.
         let x = x.detach()?;
         let [none, all] = [f64::NAN, f64::INFINITY].map(|v| Tensor::scalar_of(v, x.dtype()));
         return grad.mul(&x.eq(&x.mean()?)?.where_self(&none?, &all?)?);
@@ -460,7 +460,7 @@ fn mean_grad(
     keepdim: bool,
 ) -> Result<Option<Tensor>> {
     let Some(grad) = grad else { return Ok(None) };
-    // (The mean of nothing has no gradient to divide.)
+    // (The mean of no elements has no gradient that could be divided.)
     let n = count(x.shape(), &wrap_dims(dim, x.ndim())?).max(1.0);
     restore(&grad.over(n)?, x.shape(), dim, keepdim)?.expand(x.shape(), false).map(Some)
 }

@@ -1,4 +1,5 @@
-//! Functions of several tensors, where a Rust program looks for them: `Tensor::cat(&[&x, &y], 0)`.
+//! Functions of several tensors as associated functions of `Tensor`, where Rust programs look for
+//! them: `Tensor::cat(&[&x, &y], 0)`.
 
 use super::{join, mesh};
 use crate::{Result, Tensor};

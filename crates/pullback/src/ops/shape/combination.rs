@@ -57,10 +57,10 @@ fn block(shape: &[i64]) -> [i64; 2] {
     }
 }
 
-/// Where a block begins, in rows and columns, and its sizes.
+/// The position of a block, in rows and columns, and its sizes.
 type BlockSlice = ([i64; 2], [i64; 2]);
 
-/// Where each block begins, one behind the other; and the sizes of all together.
+/// The position of each block, one after the other along the diagonal; and the sizes of the result.
 fn corners(blocks: impl Iterator<Item = [i64; 2]>) -> (Vec<BlockSlice>, [i64; 2]) {
     let mut end = [0_i64; 2];
     let mut all = Vec::new();
@@ -191,7 +191,8 @@ fn choices(n: i64, r: i64, with_replacement: bool, count: i64) -> Result<Vec<i64
     for number in 0..count {
         interrupt::check_every::<12>(number as usize);
         memory::extend(&mut all, choice.iter().copied())?;
-        // The last position that can move on does; those behind it follow as closely as they may.
+        // The last position that can move on does; the positions after it follow as closely as
+        // possible.
         let limit = |i: usize| n - 1 - apart * (r - 1 - i) as i64;
         if let Some(moved) = (0..r).rev().find(|&i| choice[i] < limit(i)) {
             choice[moved] += 1;

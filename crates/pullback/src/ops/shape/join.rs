@@ -43,7 +43,8 @@ pub(crate) static OPS: &[&OpDef] = &[
     &REPEAT_INTERLEAVE_INT,
 ];
 
-/// Whether a tensor is one-dimensional and without elements: old programs join such with tensors of any shape.
+/// Whether a tensor is one-dimensional and without elements: for compatibility such tensors are
+/// joined with tensors of any shape.
 fn is_skipped(shape: &[i64]) -> bool {
     shape == [0]
 }
@@ -620,7 +621,7 @@ impl Rot90 {
     }
 }
 
-/// What the triangles of the matrices in `self_` look like.
+/// The specs of the triangles of the matrices in `self_`.
 fn triangle_spec(self_: &Tensor, name: &str) -> Result<TensorSpec> {
     ensure!(self_.ndim() >= 2, runtime, "{name}: input tensor must have at least 2 dimensions");
     Ok(TensorSpec::like(self_))

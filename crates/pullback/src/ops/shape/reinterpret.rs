@@ -12,7 +12,7 @@ use pullback_macros::op;
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[&VIEW_AS_REAL, &VIEW_AS_COMPLEX, &VIEW_DTYPE];
 
-/// How pairs of real numbers see the memory of complex ones.
+/// The view spec of complex numbers as pairs of real ones.
 fn real_pairs(t: &Tensor) -> Result<ViewSpec> {
     ensure!(
         t.dtype().is_complex(),
@@ -33,7 +33,7 @@ fn real_pairs(t: &Tensor) -> Result<ViewSpec> {
     Ok(view)
 }
 
-/// How complex numbers see the memory of pairs of real ones.
+/// The view spec of pairs of real numbers as complex ones.
 fn complex_numbers(t: &Tensor) -> Result<ViewSpec> {
     let dtype = t.dtype();
     ensure!(
@@ -67,7 +67,7 @@ fn complex_numbers(t: &Tensor) -> Result<ViewSpec> {
     Ok(view)
 }
 
-/// How elements of `dtype` see the memory of `t`.
+/// The view spec of the memory of `t` read as elements of `dtype`.
 fn read_as(t: &Tensor, dtype: DType) -> Result<ViewSpec> {
     ensure!(
         !t.is_conj(),

@@ -48,9 +48,9 @@ fn with_size(shape: &[i64], dim: usize, size: i64) -> Dims {
     out
 }
 
-/// An empty list, if there is memory for `count` tensors, or for what they are to look like.
+/// An empty list, if there is memory for `count` tensors, or for their specs.
 fn room_for<T>(count: i64) -> Result<Vec<T>> {
-    // What a tensor's own record takes, or more.
+    // A lower bound of the memory that a tensor's own record takes.
     const RECORD: usize = 512;
     if count >= 1 << 20 {
         memory::probe((count as usize).saturating_mul(RECORD))?;
@@ -58,7 +58,8 @@ fn room_for<T>(count: i64) -> Result<Vec<T>> {
     Ok(memory::with_capacity(count as usize)?)
 }
 
-/// How the first slice along `dim` is seen, how many slices there are, and how far apart.
+/// The view spec of the first slice along `dim`, the number of slices, and the distance between
+/// them.
 fn slices(t: &Tensor, dim: i64) -> Result<(ViewSpec, i64, i64)> {
     let at = wrap_own_dim(dim, t.ndim())?;
     let mut first = ViewSpec::of(t);
@@ -110,7 +111,7 @@ fn split_views(
     Ok(out)
 }
 
-/// What consecutive splits of `sizes` along `dim` look like.
+/// The specs of consecutive splits of `sizes` along `dim`.
 fn split_specs(
     self_: &Tensor,
     sizes: impl Iterator<Item = i64>,
@@ -295,7 +296,7 @@ impl Chunk {
     }
 }
 
-/// Splits that count their writes for themselves, and are no views to autograd.
+/// The splits with version counters of their own, which are no views to autograd.
 fn on_their_own(splits: Vec<Tensor>) -> Result<Vec<Tensor>> {
     splits.iter().map(Tensor::with_own_version).collect()
 }

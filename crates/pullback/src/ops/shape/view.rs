@@ -71,7 +71,7 @@ impl Reshape {
         if view_strides(self_.shape(), self_.strides(), &shape).is_some() {
             return self_.view(&shape);
         }
-        // (Nobody else has the copy: its view is no view of anything.)
+        // (Nothing else holds the copy, so that its view need not be one to autograd.)
         self_.contiguous()?.unsafe_view(&shape)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -236,7 +236,7 @@ impl AsStridedInPlace {
     }
 }
 
-/// How a view by strides sees the memory of `t`.
+/// The view spec by strides of the memory of `t`.
 fn strided(
     t: &Tensor,
     size: &[i64],
@@ -266,7 +266,7 @@ pub(in crate::ops) fn check_strided(
     Ok(offset)
 }
 
-/// Zeros of `shape` for a rule to write `grad` into: batched, if that is.
+/// Zeros of `shape` for a rule to write `grad` into: batched, if `grad` is.
 pub(in crate::ops) fn room_for(grad: &Tensor, shape: &[i64]) -> Result<Tensor> {
     if grad.batched().is_some() {
         return grad.new_zeros(shape);

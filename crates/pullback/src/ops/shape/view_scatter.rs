@@ -19,8 +19,9 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] =
     &[&AS_STRIDED_SCATTER, &DIAGONAL_SCATTER, &SELECT_SCATTER, &SLICE_SCATTER];
 
-/// Which elements of a tensor of these sizes are overwritten by later ones when they are written, in order and `stride` apart, to
-/// memory of `reach` elements: they have no gradient.
+/// A mask of the elements of a tensor of these sizes that later ones overwrite when they are
+/// written, in order and `stride` apart, to memory of `reach` elements: the overwritten ones have
+/// no gradient.
 fn overwritten(size: &[i64], stride: &[i64], reach: i64) -> Result<Tensor> {
     let count: i64 = size.iter().product();
     let mut offsets = memory::filled(0_i64, count as usize)?;
@@ -39,13 +40,13 @@ fn overwritten(size: &[i64], stride: &[i64], reach: i64) -> Result<Tensor> {
     Tensor::from_slice(&memory::collect(offsets.iter().enumerate().map(lost))?, size)
 }
 
-/// What a copy of `t` with `src` in place of what `part` shows looks like.
+/// The spec of a copy of `t` with `src` in place of the part that `part` shows.
 fn scattered(t: &Tensor, part: &ViewSpec, src: &Tensor) -> Result<TensorSpec> {
     check_size(&part.shape, src)?;
     Ok(TensorSpec::laid_as(t))
 }
 
-/// Writes `src` into what `part` shows.
+/// Writes `src` into the part that `part` shows.
 fn write(cpu: Cpu, part: &Tensor, src: &Tensor) -> Result<()> {
     check_size(part.shape(), src)?;
     part.copy_data(cpu, src)
@@ -238,7 +239,7 @@ impl DiagonalScatter {
     }
 }
 
-/// Sizes and strides of a tensor, and where it begins in its memory.
+/// Sizes and strides of a tensor, and its offset in its memory.
 type StridedGeometry<'a> = (&'a [i64], &'a [i64], i64);
 
 /// The two geometries with offsets from the beginning of the one that starts first, and the number of elements that both reach.

@@ -1,7 +1,9 @@
-//! How a view sees the memory of the tensor that it is a view of: what both `meta` and the kernel of a view ask.
+//! The spec of a view: its geometry in the memory of the tensor that it is a view of, for both
+//! `meta` and the kernel of a view.
 //!
-//! A view's function works out one [`ViewSpec`] from sizes, strides and offset alone and makes all checks; `meta` gives
-//! it as a [`TensorSpec`], the kernel makes the tensor, an in-place form lets its tensor itself see its memory so.
+//! A view's function computes one [`ViewSpec`] from sizes, strides and offset alone and makes all
+//! checks; `meta` returns it as a [`TensorSpec`], the kernel makes the tensor, and an in-place form
+//! gives its tensor this geometry.
 
 use crate::error::{bail, ensure};
 use crate::tensor::shape::{
@@ -20,7 +22,7 @@ pub(in crate::ops) struct ViewSpec {
 }
 
 impl ViewSpec {
-    /// As `t` itself sees its memory.
+    /// The geometry of `t` itself.
     #[inline]
     pub(in crate::ops) fn of(t: &Tensor) -> Self {
         ViewSpec {
@@ -35,7 +37,7 @@ impl ViewSpec {
     pub(in crate::ops) fn seen(t: &Tensor, shape: Dims, strides: Dims) -> Self {
         ViewSpec { dtype: t.dtype(), shape, strides, offset: t.storage_offset() }
     }
-    /// What a view of `t` will look like.
+    /// The spec of the view of `t`.
     ///
     /// # Errors
     /// `RuntimeError` if it reaches further than a tensor can.
@@ -53,7 +55,7 @@ impl ViewSpec {
         let ViewSpec { dtype, shape, strides, offset } = self;
         Tensor::constructed(|| t.geometry().retyped(dtype, (shape, strides), offset))
     }
-    /// Lets `t` itself see its memory so.
+    /// Gives `t` itself this geometry.
     ///
     /// # Errors
     /// As [`ViewSpec::shown`]; then nothing is changed.
@@ -65,7 +67,7 @@ impl ViewSpec {
     }
 }
 
-/// How `t` is seen without the dimensions of size 1 among `dims`.
+/// `t` without the dimensions of size 1 among `dims`.
 pub(in crate::ops) fn squeezed(t: &Tensor, dims: Option<&[i64]>) -> Result<ViewSpec> {
     let named: SmallVec<[usize; 5]> = match dims {
         None => (0..t.ndim()).collect(),
@@ -77,7 +79,7 @@ pub(in crate::ops) fn squeezed(t: &Tensor, dims: Option<&[i64]>) -> Result<ViewS
     Ok(ViewSpec::seen(t, pick(t.shape()), pick(t.strides())))
 }
 
-/// How `t` is seen with a dimension of size 1 at `dim`.
+/// `t` with a dimension of size 1 at `dim`.
 pub(in crate::ops) fn unsqueezed(t: &Tensor, dim: i64) -> Result<ViewSpec> {
     let at = wrap_dim(dim, t.ndim() + 1)?;
     let mut view = ViewSpec::of(t);
@@ -87,7 +89,7 @@ pub(in crate::ops) fn unsqueezed(t: &Tensor, dim: i64) -> Result<ViewSpec> {
     Ok(view)
 }
 
-/// How a matrix is seen transposed.
+/// A matrix transposed.
 pub(in crate::ops) fn transposed(t: &Tensor) -> Result<ViewSpec> {
     ensure!(
         t.ndim() <= 2,
@@ -98,7 +100,7 @@ pub(in crate::ops) fn transposed(t: &Tensor) -> Result<ViewSpec> {
     swapped(t, 0, i64::from(t.ndim() >= 2))
 }
 
-/// How the diagonals of the planes of `dim1` and `dim2` see the memory of `t`, as the last dimension.
+/// The diagonals of the planes of `dim1` and `dim2` of `t`, as the last dimension.
 pub(in crate::ops) fn diagonal_of(
     t: &Tensor,
     offset: i64,
@@ -123,7 +125,7 @@ pub(in crate::ops) fn diagonal_of(
     Ok(view)
 }
 
-/// How windows of `size` along `dimension`, every `step`, see the memory of `t`, as the last dimension.
+/// The windows of `size` along `dimension` of `t`, every `step`, as the last dimension.
 pub(in crate::ops) fn windows_of(
     t: &Tensor,
     dimension: i64,
@@ -175,7 +177,7 @@ pub(in crate::ops) fn check_narrow(
     Ok((dim, from))
 }
 
-/// How a view of shape `size`, where one size may be -1, sees the memory of `t`.
+/// `t` in shape `size`, where one size may be -1.
 pub(in crate::ops) fn viewed(t: &Tensor, size: &[i64]) -> Result<ViewSpec> {
     let shape = infer_shape(size, t.numel())?;
     // (Dimensions of size 1 may have other strides than the sizes give, and keep them.)
@@ -192,7 +194,7 @@ pub(in crate::ops) fn viewed(t: &Tensor, size: &[i64]) -> Result<ViewSpec> {
     Ok(ViewSpec::seen(t, shape, strides))
 }
 
-/// How `t` is seen with dimensions of size 1 repeated up to `size`; -1 keeps a size.
+/// `t` with dimensions of size 1 repeated up to `size`; -1 keeps a size.
 pub(in crate::ops) fn expanded(t: &Tensor, size: &[i64]) -> Result<ViewSpec> {
     ensure!(
         size.len() >= t.ndim(),
@@ -229,7 +231,7 @@ pub(in crate::ops) fn expanded(t: &Tensor, size: &[i64]) -> Result<ViewSpec> {
     Ok(ViewSpec::seen(t, shape, strides))
 }
 
-/// How `t` is seen with its dimensions in the order `dims`.
+/// `t` with its dimensions in the order `dims`.
 pub(in crate::ops) fn permuted(t: &Tensor, dims: &[i64]) -> Result<ViewSpec> {
     ensure!(
         dims.len() == t.ndim(),
@@ -254,7 +256,7 @@ pub(in crate::ops) fn permuted(t: &Tensor, dims: &[i64]) -> Result<ViewSpec> {
     Ok(ViewSpec::seen(t, shape, strides))
 }
 
-/// How `t` is seen with the dimensions `dim0` and `dim1` swapped.
+/// `t` with the dimensions `dim0` and `dim1` swapped.
 pub(in crate::ops) fn swapped(t: &Tensor, dim0: i64, dim1: i64) -> Result<ViewSpec> {
     let (a, b) = (wrap_dim(dim0, t.ndim())?, wrap_dim(dim1, t.ndim())?);
     let mut view = ViewSpec::of(t);
@@ -265,7 +267,7 @@ pub(in crate::ops) fn swapped(t: &Tensor, dim0: i64, dim1: i64) -> Result<ViewSp
     Ok(view)
 }
 
-/// How the slice at `index` of dimension `dim` sees the memory of `t`.
+/// The slice at `index` of dimension `dim` of `t`.
 pub(in crate::ops) fn selected(t: &Tensor, dim: i64, index: i64) -> Result<ViewSpec> {
     ensure!(t.ndim() > 0, index, "select() cannot be applied to a 0-dim tensor.");
     let dim = wrap_dim(dim, t.ndim())?;
@@ -284,7 +286,7 @@ pub(in crate::ops) fn selected(t: &Tensor, dim: i64, index: i64) -> Result<ViewS
     Ok(view)
 }
 
-/// How every `step`-th index of dimension `dim` from `start` up to `end` sees the memory of `t`.
+/// Every `step`-th index of dimension `dim` of `t` from `start` up to `end`.
 pub(in crate::ops) fn sliced(
     t: &Tensor,
     dim: i64,

@@ -1,4 +1,4 @@
-//! Signals: windows, and transforms of short pieces.
+//! Signals: windows, and the short-time Fourier transform.
 
 pub(in crate::ops) mod stft;
 pub(in crate::ops) mod window;

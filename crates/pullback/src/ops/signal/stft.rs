@@ -65,7 +65,7 @@ fn padded(signal: &Tensor, n_fft: i64, mode: &str) -> Result<Tensor> {
     wide.view(&wide.shape()[skip..])
 }
 
-/// The call, for errors.
+/// The arguments of a call, for errors.
 struct Stft<'a> {
     input: &'a Tensor,
     n_fft: i64,
@@ -309,7 +309,7 @@ fn refused_pieces(s: &Sampler) -> Vec<InvalidSample> {
     ]
 }
 
-/// The call, for errors.
+/// The arguments of a call, for errors.
 struct Istft<'a> {
     input: &'a Tensor,
     n_fft: i64,

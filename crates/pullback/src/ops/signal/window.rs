@@ -1,4 +1,4 @@
-//! The windows of the main namespace, by which pieces of signals are multiplied.
+//! The windows of the main namespace, by which frames of signals are multiplied.
 //!
 //! A periodic window of `n` numbers is a symmetric one of `n + 1` without the last. They are made of ops in the window's own
 //! dtype, so that single and half precision round where PyTorch's do.

@@ -38,7 +38,8 @@ pub(crate) fn convert(
     }
 }
 
-/// A sparse tensor with other values in the same places: those that `make` gives for its own.
+/// A sparse tensor with the same specified elements, whose values are those that `make` returns for
+/// its own.
 pub(in crate::ops) fn with_values(
     self_: &Tensor,
     make: impl FnOnce(&Tensor) -> Result<Tensor>,

@@ -1,8 +1,9 @@
 //! Compressed rows and columns: made of their parts, and taken apart.
 //!
-//! Of a matrix of compressed rows the values lie row by row: `compressed` says where each row begins, `plain` in which column
-//! each value is. Leading dimensions count batches, trailing ones belong to the values; with blocks, a value is a block.
-//! (T. A. Davis, Direct Methods for Sparse Linear Systems, 2006, section 2.1.)
+//! The values of a matrix of compressed rows lie row by row: `compressed` has the position at which
+//! each row begins, `plain` the column of each value. Leading dimensions count batches, trailing
+//! ones belong to the values; with blocks, a value is a block. (T. A. Davis, Direct Methods for
+//! Sparse Linear Systems, 2006, section 2.1.)
 
 use super::coordinates::{SparseFormat, list_of};
 use super::parts;
@@ -260,7 +261,7 @@ fn line_counts(
     Ok((major, minor))
 }
 
-/// That rows begin where rows can begin, and have columns that there are, in order.
+/// Checks that rows begin at valid positions, and that their columns exist and are in order.
 fn check_lines(
     compressed: &Tensor,
     plain: &Tensor,
@@ -380,7 +381,7 @@ impl Tensor {
             list(size),
             if by_rows { "row" } else { "column" }
         );
-        // (A line that is new begins where the last one ends.)
+        // (A new line begins where the last one ends.)
         let starts = list_of(&memory::collect((0..=after).map(|at| at.min(before)))?)?;
         let compressed = old.compressed.index_select(batch as i64, &starts)?;
         let mut made = Compressed { compressed, ..old };

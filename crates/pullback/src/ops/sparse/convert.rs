@@ -244,7 +244,7 @@ impl Tensor {
     }
 }
 
-/// How many dimensions are dense if nothing was said: those that are, of a sparse tensor.
+/// The number of dense dimensions by default: that of `self`, if it is sparse.
 fn default_dense_dim(tensor: &Tensor, given: Option<i64>) -> Result<i64> {
     let own = if tensor.is_sparse() { tensor.dense_dim()? } else { 0 };
     let dense = given.unwrap_or(own);

@@ -175,7 +175,7 @@ impl SparseCooTensorSized {
     }
 }
 
-/// A single value as the list of it.
+/// A single value as a list of one.
 fn listed(values: &Tensor) -> Result<Tensor> {
     if values.ndim() == 0 { values.unsqueeze(0) } else { Ok(values.clone()) }
 }
@@ -405,7 +405,7 @@ impl SparseValues {
         if self_p.layout() != Layout::SparseCoo {
             return self_t.values();
         }
-        // (A tangent may specify its elements in another order, or others.)
+        // (A tangent may specify its elements in another order, or other elements.)
         self_t.values_at(&self_p.indices()?, self_t.is_sparse())
     }
 }

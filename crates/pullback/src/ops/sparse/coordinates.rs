@@ -121,7 +121,7 @@ impl SparseElements {
     /// The values at the linear indices `wanted`, zero where no element is specified; the elements must be coalesced.
     pub(super) fn values_at(&self, wanted: &[i64]) -> Result<Tensor> {
         let found = self.find(wanted)?;
-        // One value more, a zero, for those that are not there.
+        // One more value, a zero, stands for elements that are not specified.
         let mut sizes = Dims::from_slice(self.values.shape());
         sizes[0] = 1;
         let zero = TensorSpec::of(&sizes, self.values.dtype()).zeros()?;
@@ -153,7 +153,8 @@ impl SparseElements {
     }
 }
 
-/// What a layout leaves open: the sizes of blocks, the number of batch dimensions, the dtype of indices.
+/// The choices that a layout leaves open: the sizes of blocks, the number of batch dimensions, the
+/// dtype of indices.
 #[derive(Clone, Copy)]
 pub(super) struct SparseFormat {
     pub(super) block: (i64, i64),
@@ -192,7 +193,7 @@ pub(super) fn index_vector(positions: &[usize]) -> Result<Tensor> {
     list_of(&memory::collect(positions.iter().map(|&at| at as i64))?)
 }
 
-/// The positions of numbers in ascending order, those of equal ones in theirs.
+/// The positions of numbers in ascending order, equal numbers in their original order.
 pub(super) fn in_order(numbers: &[i64]) -> Result<Vec<usize>> {
     let mut order = memory::collect(0..numbers.len())?;
     let mut pace = WorkCounter::new();
@@ -258,7 +259,7 @@ pub(super) fn linear_indices(
     Ok(numbers)
 }
 
-/// A matrix of indices in memory of its own order, the indices of one dimension after those of another.
+/// A matrix of indices in memory order: the indices of one dimension after those of another.
 fn in_memory(cpu: Cpu, indices: &Tensor) -> Result<Tensor> {
     if indices.dtype() == DType::I64 {
         indices.dense(cpu)
@@ -408,7 +409,7 @@ pub(super) fn to_dense(tensor: &Tensor) -> Result<Tensor> {
     scattered(&coo.values, &numbers, shape, sparse_dim, coo.is_coalesced)
 }
 
-/// What dividing the numbers by `size` leaves; the numbers become the quotients.
+/// Replaces the numbers by their quotients by `size`; returns the remainders.
 fn taken_off(numbers: &mut [i64], size: i64, quotient: impl Fn(i64) -> i64) -> Result<Vec<i64>> {
     let mut pace = WorkCounter::new();
     let rest = |number: &mut i64| {
@@ -441,7 +442,7 @@ pub(super) fn unravelled(numbers: &[i64], sizes: &[i64]) -> Result<Vec<Vec<i64>>
 }
 
 pub(super) fn is_increasing(numbers: &[i64]) -> bool {
-    // (Without a branch for each.)
+    // (Computed without a branch for each.)
     let together = |(some, next): (&[i64], &[i64])| {
         some.iter().zip(next).fold(true, |holds, (a, b)| holds & (a < b))
     };
@@ -618,8 +619,9 @@ fn blocks_of(
     Ok((blocks, inner))
 }
 
-/// Where the lines of each batch begin among its blocks, of `each` in a batch: `batches * (major + 1)` numbers. (A tensor holds
-/// them, because its memory is fallible.)
+/// The positions at which the lines of each batch begin among its blocks, of `each` in a batch:
+/// `batches * (major + 1)` numbers. (A tensor holds them, because allocating its memory can fail
+/// with an error.)
 fn starts(blocks: &[i64], (batches, major, minor): (i64, i64, i64), each: i64) -> Result<Tensor> {
     TensorSpec::of(&[batches, major + 1], DType::I64).written(|view| {
         let numbers = view.as_slice_mut::<i64>().unwrap_or_default();
@@ -650,7 +652,7 @@ fn check_written(indices: &[Vec<i64>], shape: &[i64]) -> Result<()> {
     Ok(())
 }
 
-/// What is said of a coordinate outside of the sizes.
+/// The error for a coordinate outside of the sizes.
 fn beyond(dim: usize, index: i64, shape: &[i64]) -> Error {
     Error::index(format!(
         "index {index} is out of bounds for dimension {dim} with size {}",
@@ -658,7 +660,7 @@ fn beyond(dim: usize, index: i64, shape: &[i64]) -> Error {
     ))
 }
 
-/// What is said of a stored coordinate outside of the sizes.
+/// The error for a stored coordinate outside of the sizes.
 fn written_beyond(dim: usize, index: i64, shape: &[i64]) -> Error {
     Error::runtime(format!(
         "the indices of a sparse tensor of sizes {} were written to: {index} is out of bounds for dimension {dim} with size {}",
@@ -667,7 +669,7 @@ fn written_beyond(dim: usize, index: i64, shape: &[i64]) -> Error {
     ))
 }
 
-/// How many blocks each batch has, which must be the same for all.
+/// The number of blocks of each batch, which must be the same for all.
 fn per_batch(blocks: &[i64], batches: i64, room: i64) -> Result<i64> {
     if batches == 0 || blocks.is_empty() {
         return Ok(0);

@@ -1,7 +1,7 @@
 //! Products whose rows are joined otherwise than by sums, products that stay sparse, and softmax.
 //!
-//! All are made of ops on the values of sparse tensors, which are recorded: everything here has all derivatives. What is not
-//! specified takes no part: it is no zero.
+//! All are made of ops on the values of sparse tensors, which are recorded: everything here has all
+//! derivatives. Elements that are not specified take no part, also not as zeros.
 
 use super::coordinates::{SparseElements, list_of, table};
 use super::product::{check_matrices, scaled};
@@ -249,7 +249,7 @@ fn normalized_groups(values: &Tensor, groups: &[i64], is_log: bool) -> Result<Te
     let mut sizes = Dims::from_slice(values.shape());
     sizes[0] = groups.iter().max().map_or(0, |last| last + 1);
     let zeros = TensorSpec::beside(values, &sizes).zeros()?;
-    // (The largest of a group divides out: it needs no derivative.)
+    // (The largest value of a group cancels, so that it needs no derivative.)
     let top = zeros.index_reduce_with(0, &at, &values.detach()?, "amax", false)?;
     let shifted = values.sub(&top.index_select(0, &at)?)?;
     let powers = shifted.exp()?;

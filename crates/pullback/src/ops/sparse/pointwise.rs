@@ -175,7 +175,7 @@ fn scaled(tensor: &Tensor, factor: Scalar) -> Result<Tensor> {
 fn both(a: &Tensor, b: &Tensor, alpha: Scalar, dtype: DType) -> Result<Tensor> {
     let (first, second) = (SparseElements::of(a)?, SparseElements::of(b)?);
     if first.sparse_dim() != second.sparse_dim() && a.layout() == b.layout() {
-        // What specifies nothing fits everything.
+        // A tensor that specifies nothing fits every other one.
         if second.count() == 0 {
             let values = first.values.to_dtype(dtype)?;
             return first.with_values(values).in_layout_of(a);
@@ -222,11 +222,11 @@ fn add_to_dense(cpu: Cpu, target: &Tensor, sparse: &Tensor, alpha: Scalar) -> Re
 /// `mul`: a number times the values; of two tensors the elements that are specified in each sparse one.
 pub(crate) fn multiply(form: Form<'_>, self_: &Tensor, other: &Tensor) -> Result<Tensor> {
     if matches!(form, Form::Inplace) && !self_.is_sparse() {
-        // What is not specified becomes zero.
+        // Elements that one of the tensors does not specify become zero.
         return by_dense(other, self_)?.to_dense(None);
     }
     match (self_.is_sparse(), other.is_sparse()) {
-        // (A number, which may be specified in parts.)
+        // (The tensor is a number, of which several values may be specified.)
         (true, true) if other.ndim() == 0 && self_.ndim() > 0 => {
             by_dense(self_, &other.to_dense(None)?)
         }
@@ -234,7 +234,8 @@ pub(crate) fn multiply(form: Form<'_>, self_: &Tensor, other: &Tensor) -> Result
             by_dense(other, &self_.to_dense(None)?)
         }
         (true, true) if do_lists_broadcast(self_, other)? => {
-            // As in the gradients of a product whose dense factor broadcasts.
+            // The values are computed as in the gradients of a product whose dense factor
+            // broadcasts.
             let shape = broadcast_shapes(&[self_.shape(), other.shape()])?;
             multiply(form, &self_.expand(&shape, false)?, &other.expand(&shape, false)?)
         }
@@ -297,7 +298,7 @@ fn by_dense(sparse: &Tensor, dense: &Tensor) -> Result<Tensor> {
     elements.with_values(values).in_format(sparse.layout(), format)
 }
 
-/// The product of two sparse tensors of one shape: of what both specify.
+/// The product of two sparse tensors of one shape: the elements that both specify.
 fn common(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let dtype = promote::result_type(&[a, b])?;
     let (first, second) = (SparseElements::ordered(a)?, SparseElements::ordered(b)?);
@@ -324,7 +325,7 @@ fn common(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     SparseElements { indices, values: left.mul(&right)?, shape, ..first }.in_layout_of(a)
 }
 
-/// `div` and its kin by a number, or a tensor without dimensions.
+/// `div` and related ops by a number, or a tensor without dimensions.
 pub(crate) fn divide(call: &Call<'_>, other: &Tensor) -> Result<Tensor> {
     ensure!(
         !other.is_sparse() && other.ndim() == 0,

@@ -59,7 +59,7 @@ pub(super) fn matrix(tensor: &Tensor) -> Result<SparseElements> {
 /// Elements in order, of `rows` rows, times a dense matrix.
 fn by_dense(cpu: Cpu, elements: &SparseElements, rows: i64, dense: &Tensor) -> Result<Tensor> {
     let dtype = dense.dtype();
-    // Sums of halves are made in single precision.
+    // Sums of half-precision numbers are computed in single precision.
     let wide = if matches!(dtype, DType::F16 | DType::BF16) { DType::F32 } else { dtype };
     let (values, dense) =
         (elements.values.to_dtype(wide)?.dense(cpu)?, dense.to_dtype(wide)?.dense(cpu)?);
@@ -72,9 +72,9 @@ fn by_dense(cpu: Cpu, elements: &SparseElements, rows: i64, dense: &Tensor) -> R
     out.to_dtype(dtype)
 }
 
-/// Where each of `rows` rows begins, of elements in order.
+/// The position at which each of `rows` rows begins, for elements in order.
 pub(super) fn row_starts(cpu: Cpu, elements: &SparseElements, rows: i64) -> Result<Tensor> {
-    // (Memory for that many rows may not be there, which tensors say.)
+    // (There may be no memory for as many rows, which tensors report as an error.)
     let starts = Tensor::empty_of(&[rows + 1], DType::I64)?;
     let mut view = starts.view_mut(cpu);
     let mut before = 0;
@@ -106,7 +106,8 @@ fn product(cpu: Cpu, a: &Tensor, b: &Tensor) -> Result<Tensor> {
         }
         _ => {
             let product = sparse_product(matrix(a)?, &matrix(b)?)?;
-            // (Whatever is compressed: rows, as PyTorch gives them. The blocks of one matrix are not those of a product.)
+            // (Whatever is compressed in the operands, the result has compressed rows, as PyTorch
+            // returns it. The blocks of one matrix are not those of a product.)
             let layout = if a.layout().is_compressed() { Layout::SparseCsr } else { a.layout() };
             product.in_format(layout, SparseFormat::PLAIN)
         }
@@ -171,7 +172,7 @@ pub(crate) fn addmm(
     let product = product(cpu, mat1, mat2)?;
     check_dtypes("addmm", self_, &product)?;
     let product = scaled(&product, alpha)?;
-    // (What is times zero does not take part, whatever it is.)
+    // (A term whose factor is zero is left out, whatever its values.)
     if beta.is(0.0) && !self_.is_sparse() {
         return Ok(product);
     }

@@ -61,7 +61,8 @@ impl SparseSum {
             .map(|dim| Ok(memory::copied(&elements.indices[dim])?))
             // bounded: by the rank.
             .collect::<Result<_>>()?;
-        // The gradient of each value: that at the coordinates which are left, the same along summed dense dimensions.
+        // The gradient of each value is the one at its remaining coordinates, repeated along summed
+        // dense dimensions.
         let mut values = if kept.is_empty() {
             grad = grad.unsqueeze(0)?;
             let mut sizes = Dims::from_slice(grad.shape());
@@ -174,7 +175,8 @@ pub(crate) fn sum_dim(
     if self_.layout().is_compressed() && result.is_sparse() && result.ndim() == self_.ndim() {
         return SparseElements::ordered(&result)?.in_layout_of(self_);
     }
-    // (Dimensions that are kept say no coordinates if all were summed over: what remains is dense.)
+    // (If all sparse dimensions were summed over, kept dimensions have no coordinates: the result
+    // is dense.)
     let is_summed = summed_dims(self_, dims)?;
     match result.sparse().as_deref() {
         Some(Sparse::Coo(coo)) if keepdim => {

@@ -1,4 +1,5 @@
-//! Other shapes: what is a view of a strided tensor gives a sparse one of its own coordinates.
+//! Changes of shape: an op that is a view of a strided tensor gives a sparse tensor with
+//! coordinates of its own.
 //!
 //! Along a sparse dimension coordinates are changed, along a dense one the values; of compressed layouts only the transpose
 //! of the matrix keeps its layout, other results are coordinate lists.
@@ -14,10 +15,10 @@ use crate::tensor::shape::{list, wrap_dim};
 use crate::{DType, Dims, Result, Tensor};
 use pullback_kernels::memory;
 
-/// Where a dimension is.
+/// The kind of a dimension.
 enum Dim {
     Sparse(usize),
-    /// Counted in the values.
+    /// A dense dimension, with its index among the dimensions of the values.
     Dense(i64),
 }
 
@@ -50,7 +51,8 @@ pub(crate) fn swapped(self_: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
     if a == b { self_.detached() } else { exchanged(self_, a, b) }
 }
 
-/// `t_`, `transpose_` of a coordinate list: the tensor shows itself so; tensors beside it on its memory do not see that.
+/// `t_`, `transpose_` of a coordinate list: the tensor itself is changed; other tensors over its
+/// memory are not.
 pub(crate) fn swap_own(self_: &Tensor, swapped: &Tensor) -> Result<Tensor> {
     self_.reshape_sparse((*super::parts(swapped)?).clone(), swapped.shape())?;
     Ok(self_.clone())
@@ -216,18 +218,18 @@ pub(crate) fn unsqueeze(self_: &Tensor, dim: i64) -> Result<Tensor> {
     elements.into_coo()
 }
 
-/// `squeeze`: all dimensions of size 1 go.
+/// `squeeze`: removes all dimensions of size 1.
 pub(crate) fn squeeze(self_: &Tensor) -> Result<Tensor> {
     let all: Dims = (0..self_.ndim() as i64).collect();
     squeeze_dims(self_, &all)
 }
 
-/// `squeeze` along one dimension, which goes if its size is 1.
+/// `squeeze` along one dimension, which is removed if its size is 1.
 pub(crate) fn squeeze_dim(self_: &Tensor, dim: i64) -> Result<Tensor> {
     squeeze_dims(self_, &[dim])
 }
 
-/// `squeeze` along some dimensions: those of size 1 go.
+/// `squeeze` along some dimensions: those of size 1 are removed.
 pub(crate) fn squeeze_dims(self_: &Tensor, dim: &[i64]) -> Result<Tensor> {
     let mut gone: Vec<usize> =
         dim.iter().map(|&dim| wrap_dim(dim, self_.ndim())).collect::<Result<_>>()?;
@@ -248,13 +250,13 @@ pub(crate) fn squeeze_dims(self_: &Tensor, dim: &[i64]) -> Result<Tensor> {
     elements.into_coo()
 }
 
-/// What is left where no dimension is sparse any more: the sum of the values, strided.
+/// The result where no dimension is sparse any more: the sum of the values, strided.
 fn total(elements: &SparseElements) -> Result<Tensor> {
     let sum = summed(&elements.values, &memory::filled(0, elements.count())?, 1)?;
     sum.view(&sum.shape()[1..])
 }
 
-/// `expand`: what has size 1 is repeated.
+/// `expand`: dimensions of size 1 are repeated.
 pub(crate) fn expand(self_: &Tensor, size: &[i64]) -> Result<Tensor> {
     let (input, sizes) = (self_, size);
     let mut elements = SparseElements::of(input)?;
@@ -295,7 +297,7 @@ pub(crate) fn expand(self_: &Tensor, size: &[i64]) -> Result<Tensor> {
     elements.into_coo()
 }
 
-/// Each coordinate as often as the sparse dimensions of size 1 grow.
+/// The coordinates, each repeated as often as the sparse dimensions of size 1 grow.
 fn repeated(elements: SparseElements, whole: &[i64]) -> Result<SparseElements> {
     let grown: Vec<usize> =
         (0..elements.sparse_dim()).filter(|&dim| elements.shape[dim] != whole[dim]).collect();
@@ -305,7 +307,7 @@ fn repeated(elements: SparseElements, whole: &[i64]) -> Result<SparseElements> {
     if elements.count() == 0 {
         return Ok(elements);
     }
-    // Memory for that many may not be there, which is better known before it is filled.
+    // There may be no memory for so many coordinates, which is found out before any is written.
     drop(Tensor::empty_of(&[copies, elements.count() as i64, sizes.len() as i64 + 1], DType::I64)?);
     let numbers = memory::collect(0..copies)?;
     let shifts = super::coordinates::unravelled(&numbers, &sizes)?;
@@ -354,7 +356,8 @@ pub(crate) fn index_select(self_: &Tensor, dim: i64, index: &Tensor) -> Result<T
             return SparseElements { values, shape, ..elements }.into_coo();
         }
     };
-    // For each index of the result, the coordinates that have the index it takes.
+    // For each index of the result: the coordinates that have the index of the input which it
+    // selects.
     let order = in_order(&elements.indices[row])?;
     let (mut kept, mut new) = (Vec::new(), Vec::new());
     let mut pace = WorkCounter::new();
@@ -435,7 +438,8 @@ pub(crate) fn cat(cpu: Cpu, tensors: &[Tensor], dim: i64) -> Result<Tensor> {
     SparseElements { indices, values, shape, is_coalesced: false }.into_coo()
 }
 
-/// Values one behind the other along a dense dimension, each with zeros where those of the others are.
+/// The values one after the other along a dense dimension, each with zeros in the positions of the
+/// others.
 fn spread(cpu: Cpu, values: Vec<Tensor>, dim: i64) -> Result<Vec<Tensor>> {
     // bounded: by the number of tensors.
     let widths: Vec<i64> = values.iter().map(|v| v.shape()[dim as usize]).collect();

@@ -61,7 +61,7 @@ impl SparseSolveTriangular {
         if !needs[0] {
             return Ok([None, Some(gb)]);
         }
-        // That of `A^T` is the transpose of that of `A`.
+        // The solution for `A^T` uses the transpose of the triangle of `A`.
         let (minus_gb, x) = (gb.times(Scalar::Int(-1))?, result.conj_physical()?);
         let pattern = triangle_of(a, upper, unitriangular)?;
         let ga = if transpose {
@@ -123,7 +123,7 @@ pub(crate) fn solve_triangular(
         list(b.shape()),
         b.layout().spelled()
     );
-    // The equations of a batch have one matrix: they are one of more columns.
+    // The equations of a batch have one matrix: they are solved as one equation with more columns.
     let first = b.movedim_int(-2, 0)?;
     let sizes = Dims::from_slice(first.shape());
     let columns = first.reshape(&[sizes[0], sizes[1..].iter().product()])?;

@@ -1,13 +1,14 @@
 //! Copy on write: storages that show the same bytes until one of them is written.
 //!
-//! [`Storage::lazy_clone`] makes a second storage over the bytes of the first, and marks both as lazy. Who writes asks for
-//! the address by [`Storage::data_ptr_mut`], which copies the bytes first, unless no other storage shows them any more.
-//! Readers ask for nothing and see no difference. Invariants: bytes that a lazy storage shows do not change; each storage
-//! that shows shared bytes counts as one holder of them; and an address that was read stays valid, for a storage keeps the
-//! bytes that it no longer shows until nobody can be reading them (see `replaced`), without being their holder.
+//! [`Storage::lazy_clone`] makes a second storage over the bytes of the first, and marks both as
+//! lazy. Writers get the address from [`Storage::data_ptr_mut`], which copies the bytes first,
+//! unless no other storage shows them any more. Readers see no difference. Invariants: bytes that a
+//! lazy storage shows do not change; each storage that shows shared bytes counts as one holder of
+//! them; and an address that was read stays valid, for a storage keeps the bytes that it no longer
+//! shows until nobody can be reading them (see `replaced`), without being their holder.
 //!
-//! Memory that somebody outside of the library may write to (arrays show it, or it is an array's) is never shared so:
-//! its lazy clone is a copy at once.
+//! Memory that code outside of the library may write to (because arrays show it, or it belongs to
+//! an array) is never shared this way: its lazy clone is a copy at once.
 
 use super::{Header, INLINE_AT, Owner, Storage};
 use crate::Result;
@@ -23,15 +24,16 @@ type Blocks = SmallVec<[(NonNull<u8>, usize); 1]>;
 /// Bytes that storages show together.
 pub(super) struct SharedBytes {
     memory: SharedMemory,
-    /// How many storages show them. Only a storage that shows them, under its own lock, adds one: who finds itself alone stays so.
+    /// The number of storages that show them. Only a storage that shows them, under its own lock,
+    /// adds one: who finds itself alone stays so.
     holders: AtomicUsize,
 }
 
-/// Where shared bytes lie.
+/// The location of shared bytes.
 enum SharedMemory {
-    /// Behind the header of a storage, whose block this is: so many bytes.
+    /// Behind the header of a storage, whose block this is, with this number of bytes.
     Behind(NonNull<Header>, usize),
-    /// In the last of these.
+    /// In the last one of these blocks.
     Blocks(Blocks),
 }
 
@@ -55,7 +57,7 @@ impl SharedBytes {
     fn has_one_holder(&self) -> bool {
         self.holders.load(Ordering::Acquire) == 1
     }
-    /// One storage fewer shows them.
+    /// Records that one storage fewer shows them.
     fn leave(&self) {
         self.holders.fetch_sub(1, Ordering::Release);
     }
@@ -87,7 +89,7 @@ pub(super) struct Lazy {
     left: SmallVec<[Arc<SharedBytes>; 1]>,
 }
 
-/// What a storage shows.
+/// The memory that a storage shows.
 enum Shown {
     /// Bytes that others may show, too; if the storage is not marked as lazy, none does.
     Shared(Arc<SharedBytes>),
@@ -108,11 +110,11 @@ impl Lazy {
             Shown::Elsewhere => 0,
         }
     }
-    /// Shows a block of its own from now on, and keeps what it showed.
+    /// Makes the storage show a block of its own from now on, and keeps what it showed.
     pub(super) fn show(&mut self, block: NonNull<u8>, bytes: usize) {
         self.replace(Shown::Own(block, bytes));
     }
-    /// Shows memory of somebody else from now on, and keeps what it showed.
+    /// Makes the storage show memory of another owner from now on, and keeps what it showed.
     pub(super) fn move_elsewhere(&mut self) {
         self.replace(Shown::Elsewhere);
     }
@@ -151,7 +153,7 @@ impl Lazy {
         self.left = kept;
         gone
     }
-    /// What it comes to if it is the only one that knows its block.
+    /// The equivalent plain owner, if this storage is the only one that knows its block.
     pub(super) fn plain(&self) -> Option<Owner> {
         match self.shown {
             Shown::Own(block, bytes) if self.left.is_empty() => {
@@ -160,7 +162,7 @@ impl Lazy {
             _ => None,
         }
     }
-    /// Gives the memory back.
+    /// Releases the memory.
     ///
     /// # Safety
     /// The storage does not use it any more.
@@ -216,7 +218,7 @@ impl Storage {
             Owner::Inline | Owner::Blocks(_) | Owner::Lazy(_) if is_known => return self.copied(),
             Owner::Inline | Owner::Blocks(_) | Owner::Lazy(_) => {}
         }
-        // (Before anything changes.)
+        // (The memory is allocated before anything changes.)
         let at = memory::allocate(INLINE_AT)?.cast();
         let shared = self.share(&mut owner);
         header.is_lazy.store(true, Ordering::Release);
@@ -312,7 +314,8 @@ impl Storage {
         self.header().data.load(Ordering::Acquire)
     }
 
-    /// For a write that the dispatcher did not announce: right, but without a way to give an error.
+    /// As the previous function, for a write that the dispatcher did not announce: correct, but
+    /// unable to return an error.
     #[cold]
     #[inline(never)]
     fn materialize_late(&self) {

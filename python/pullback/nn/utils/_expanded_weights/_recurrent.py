@@ -131,7 +131,7 @@ class Recurrent:
 
     @staticmethod
     def apply(kwarg_names: tuple[str, ...], func: Any, *given: Any) -> tuple[Tensor, ...]:
-        """Computes one. For a packed sequence there is one argument more, before the state."""
+        """Computes one call. For a packed sequence there is one argument more, before the state."""
         args, kwargs = standard_kwargs(kwarg_names, given)
         if kwargs:
             raise RuntimeError(

@@ -59,7 +59,7 @@ class PerSample(Function):
 
     @staticmethod
     def forward(ctx: Any, kwarg_names: tuple[str, ...], func: Any, *given: Any) -> Any:
-        """Computes it with the parameters."""
+        """Computes the function with the parameters."""
         args, kwargs = standard_kwargs(kwarg_names, given)
         rule = RULES[func]
         call = {**rule.defaults, **dict(zip(rule.defaults, args, strict=False)), **kwargs}
@@ -179,7 +179,7 @@ def _convolution_weight(call: Call, grad: Tensor) -> Tensor:
     count, dims = source.size(0), source.dim() - 2
     dilation, padding = _of_each(call["dilation"], dims), call["padding"]
     if padding == "same":
-        # What is over stands at the end, as in the forward pass.
+        # The remainder is at the end, as in the forward pass.
         total = [step * (k - 1) for step, k in zip(dilation, weight.shape[2:], strict=True)]
         source = F.pad(source, [x for n in reversed(total) for x in (n // 2, n - n // 2)])
     padding = [0] * dims if isinstance(padding, str) else _of_each(padding, dims)
@@ -282,7 +282,7 @@ _NORM = {"input": None, "normalized_shape": None, "weight": None}
 _LAYER_NORM = {**_NORM, "bias": None, "eps": 1e-5}
 _BY_AFFINE = {"weight": _layer_norm_weight, "bias": _over_normalized}
 _add([F.layer_norm], _LAYER_NORM, _check_layer_norm, _BY_AFFINE)
-# (What modules call has one parameter more.)
+# (The function that modules call has one parameter more.)
 _add([_VF.layer_norm], {**_LAYER_NORM, "cudnn_enable": True}, _check_layer_norm, _BY_AFFINE)
 _add(
     [F.rms_norm, _VF.rms_norm],

@@ -79,7 +79,7 @@ class ExpandedWeight(Tensor):
         self.batch_first = is_batch_first
 
     def set_allow_smaller_batches(self, is_allow_smaller_batches: bool) -> None:
-        """Says whether an input may have the first samples alone."""
+        """Sets whether an input may have the first samples alone."""
         self.allow_smaller_batches = is_allow_smaller_batches
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]

@@ -1,4 +1,4 @@
-"""What is measured, the times that it took, and words for them."""
+"""The task that is measured, the times that it took, and their presentation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MIN_CONFIDENCE_INTERVAL = 25e-9
 
 @dataclasses.dataclass(init=True, repr=False, eq=True, frozen=True)
 class TaskSpec:
-    """What is measured: the statement, what comes before it, and words for people.
+    """The task that is measured: the statement, its setup, and labels.
 
     Args:
         stmt: the statement.
@@ -52,7 +52,7 @@ class TaskSpec:
 
     @property
     def title(self) -> str:
-        """One line for people."""
+        """A title of one line."""
         if self.label is not None:
             return self.label + (f": {self.sub_label}" if self.sub_label else "")
         if "\n" not in self.stmt:
@@ -65,7 +65,7 @@ class TaskSpec:
         )
 
     def setup_str(self) -> str:
-        """What comes before the statement, for people."""
+        """The setup of the statement, as text."""
         if self.setup in ("", "pass"):
             return ""
         if "\n" in self.setup:
@@ -73,7 +73,7 @@ class TaskSpec:
         return f"setup: {self.setup}"
 
     def summarize(self) -> str:
-        """All of it, for people."""
+        """A summary of all measurements."""
         parts = [
             self.title,
             self.description or "",
@@ -92,7 +92,7 @@ def _quantile(values: list[float], part: float) -> float:
 
 @dataclasses.dataclass(init=True, repr=False)
 class Measurement:
-    """The times of one task, and what they come to.
+    """The times of one task, and their statistics.
 
     Args:
         number_per_run: how often the statement ran in each time.
@@ -113,22 +113,22 @@ class Measurement:
 
     @property
     def description(self) -> str | None:
-        """In which variant it was measured."""
+        """The variant that was measured."""
         return self.task_spec.description
 
     @property
     def label(self) -> str | None:
-        """What is measured."""
+        """The label of the task."""
         return self.task_spec.label
 
     @property
     def sub_label(self) -> str | None:
-        """Of which kind it is."""
+        """The kind within the label."""
         return self.task_spec.sub_label
 
     @property
     def num_threads(self) -> int:
-        """How many threads computed."""
+        """The number of threads that computed."""
         return self.task_spec.num_threads
 
     @property
@@ -160,7 +160,7 @@ class Measurement:
 
     @property
     def significant_figures(self) -> int:
-        """How many figures of the median mean something.
+        """The number of significant digits of the median.
 
         It is an interval of 1.645 standard errors (90 per cent) of normally distributed times,
         whose deviation the quartiles give: ``iqr / 1.349``.
@@ -193,17 +193,17 @@ class Measurement:
 
     @property
     def as_row_name(self) -> str:
-        """What a table calls it."""
+        """The name of the row in a table."""
         return self.task_spec.sub_label or self.task_spec.stmt or "[Unknown]"
 
     @property
     def title(self) -> str:
-        """One line for people."""
+        """A title of one line."""
         return self.task_spec.title
 
     @property
     def env(self) -> str:
-        """In which environment it was measured."""
+        """The environment of the measurement."""
         return "Unspecified env" if self.task_spec.env is None else self.task_spec.env
 
     def __repr__(self) -> str:
@@ -226,7 +226,7 @@ class Measurement:
 
     @staticmethod
     def merge(measurements: Iterable[Measurement]) -> list[Measurement]:
-        """One measurement for each task, with the times of all of it."""
+        """One measurement for each task, with the times of all its measurements."""
         groups: dict[TaskSpec, list[Measurement]] = defaultdict(list)
         for measurement in measurements:
             groups[measurement.task_spec].append(measurement)

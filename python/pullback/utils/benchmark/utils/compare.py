@@ -16,7 +16,7 @@ _BEST, _GOOD, _BAD, _WORST, _END = (
 
 
 class Colorize(enum.Enum):
-    """Whose times are compared by colours."""
+    """Which times are compared by colours."""
 
     NONE = "none"
     COLUMNWISE = "columnwise"
@@ -51,7 +51,7 @@ class Compare:
         self._results.extend(results)
 
     def trim_significant_figures(self) -> None:
-        """Shows only figures that mean something."""
+        """Shows only significant figures."""
         self._trim = True
 
     def colorize(self, rowwise: bool = False) -> None:

@@ -156,7 +156,7 @@ class FuzzedTensor:
         return randint(0, 2 if self._dtype == _C.bool else 127, size, dtype=self._dtype)
 
     def sample(self, params: dict[str, Any]) -> tuple[Any, dict[str, Any]] | None:
-        """The tensor and what it is like; None if it is too large or too small."""
+        """The tensor and its properties; None if it is too large or too small."""
         size = self._resolved(self._size, params)
         steps = self._resolved(self._steps, params)
         stored = tuple(a * b for a, b in zip(size, steps, strict=True))
@@ -228,7 +228,7 @@ class FuzzedSparseTensor(FuzzedTensor):
         self._names = (sparse_dim, nnz, density, coalesced)
 
     def sample(self, params: dict[str, Any]) -> tuple[Any, dict[str, Any]] | None:
-        """The tensor and what it is like; None if it is too large or too small."""
+        """The tensor and its properties; None if it is too large or too small."""
         from .... import sparse_coo_tensor, tensor
 
         size = self._resolved(self._size, params)
@@ -311,7 +311,7 @@ class Fuzzer:
 
     @property
     def rejection_rate(self) -> float:
-        """Which part of the draws did not fulfil the constraints."""
+        """The fraction of the draws that did not fulfil the constraints."""
         return 0.0 if not self._drawn else 1.0 - self._accepted / self._drawn
 
     def _draw(self, state: Any) -> Any:

@@ -19,7 +19,7 @@ __all__: list[str] = []
 
 IS_WINDOWS = sys.platform == "win32"
 
-# The numbers of processes, by whoever watches them.
+# The process identifiers of workers, by the loader that watches them.
 _WATCHED: dict[int, tuple[int, ...]] = {}
 _SIGCHLD_handler_set = False
 

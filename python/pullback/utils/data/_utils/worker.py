@@ -24,7 +24,7 @@ from . import signal_handling
 __all__ = ["WorkerInfo", "get_worker_info"]
 
 IS_WINDOWS = sys.platform == "win32"
-# How many seconds a worker waits for an index before it looks whether its loader is there.
+# How many seconds a worker waits for an index before it checks that its loader is alive.
 MP_STATUS_CHECK_INTERVAL = 5.0
 
 
@@ -37,20 +37,20 @@ class _IterableDatasetStopIteration:
 
 @dataclass(frozen=True)
 class _ResumeIteration:
-    """Another pass begins; the worker answers with the same."""
+    """Begins another pass; the worker answers with the same message."""
 
     seed: int | None = None
 
 
 class ManagerWatchdog:
-    """Tells a worker whether the process that started it is there."""
+    """Lets a worker check that the process that started it is alive."""
 
     def __init__(self) -> None:
         self.manager_pid = os.getppid()
         self.manager_dead = False
 
     def is_alive(self) -> bool:
-        """Whether it is; once it is not, this stays false."""
+        """Whether the parent process is alive; once it is not, this stays false."""
         if not self.manager_dead:
             self.manager_dead = os.getppid() != self.manager_pid
         return not self.manager_dead
@@ -128,7 +128,7 @@ def _worker_loop(
 
 
 class _Serving:
-    """What a worker fetches, one pass after the other."""
+    """How a worker fetches items, one pass after the other."""
 
     def __init__(self, setup: WorkerSetup) -> None:
         self._setup = setup

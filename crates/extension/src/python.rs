@@ -82,9 +82,14 @@ static OWN: Own = Own(UnsafeCell::new(Definition {
 /// The table of this library: each has its own copy of this crate.
 static TABLE: AtomicPtr<Table> = AtomicPtr::new(null_mut());
 
-/// What the function by which Python initializes a module returns; null in a process that is no Python.
+/// What the function by which Python initializes a module returns; null in a process that is no Python, and with an exception
+/// where objects do not have the heads of [`Definition`]: in free-threaded builds, which alone export `PyUnstable_Module_SetGIL`.
 pub fn definition(table: &'static Table) -> *mut c_void {
     TABLE.store(std::ptr::from_ref(table).cast_mut(), Ordering::Release);
+    if found(c"PyUnstable_Module_SetGIL").is_some() {
+        refuse(c"a free-threaded Python cannot import this library: use torch.ops.load_library");
+        return null_mut();
+    }
     let Some(ready) = found(c"PyModuleDef_Init") else { return null_mut() };
     // SAFETY: the function of this name has this type.
     let ready = unsafe { std::mem::transmute::<*mut c_void, Ready>(ready) };
@@ -97,6 +102,18 @@ fn found(name: &CStr) -> Option<*mut c_void> {
     (!address.is_null()).then_some(address)
 }
 
+/// Sets an `ImportError`.
+fn refuse(message: &CStr) {
+    let (class, set) = (found(c"PyExc_ImportError"), found(c"PyErr_SetString"));
+    let (Some(class), Some(set)) = (class, set) else { return };
+    // SAFETY: the variable and the function of these names have these types.
+    unsafe {
+        let set = std::mem::transmute::<*mut c_void, SetError>(set);
+        set(*class.cast::<Object>(), message.as_ptr());
+    }
+}
+
+type SetError = extern "C" fn(Object, *const c_char);
 type Ready = extern "C" fn(*mut Definition) -> Object;
 type Import = extern "C" fn(*const c_char) -> Object;
 type CallMethod = unsafe extern "C" fn(Object, *const c_char, *const c_char, ...) -> Object;

@@ -9,11 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _C
+from .._tensor import Tensor
 from ..utils._pytree import TreeSpec, tree_flatten, tree_leaves
 
 if TYPE_CHECKING:
-    from .._tensor import Tensor
-
     Argnums = int | tuple[int, ...]
 
 
@@ -80,9 +79,12 @@ def of_chosen(
 
 
 def _writable(tree: Any) -> Any:
-    """The tree with tensors that the innermost transform's function may write to."""
+    """The tree with tensors that the innermost transform's function may write to.
+
+    (Those of other classes stay what they are: an alias would not be of their class.)
+    """
     leaves, spec = tree_flatten(tree)
-    places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, _C.TensorBase)]
+    places = [place for place, leaf in enumerate(leaves) if type(leaf) is Tensor]
     if not places:
         return tree
     own = _C._func_arguments([leaves[place] for place in places])

@@ -44,14 +44,12 @@ def make(called: str, dtype: _C.dtype, args: tuple[Any, ...], kwargs: dict[str, 
     by_name = dict(zip(names, args, strict=False))
     if by_name.keys() & given.keys() or given.keys() - set(names):
         raise _refusal(args, kwargs)
-    found = [(by_name | given).get(name) for name in names]
-    match found:
-        case [None, None, None]:
-            return sparse_coo_tensor((0,), dtype=dtype)
-        case [None, None, size] if _are_sizes(size):
-            return sparse_coo_tensor(tuple(size), dtype=dtype)
-        case [Tensor(), Tensor(), size] if size is None or _are_sizes(size):
-            return _of_parts(found[0], found[1], size)
+    indices, values, size = ((by_name | given).get(name) for name in names)
+    if isinstance(indices, Tensor) and isinstance(values, Tensor):
+        if size is None or _are_sizes(size):
+            return _of_parts(indices, values, size)
+    elif indices is None and values is None and (size is None or _are_sizes(size)):
+        return sparse_coo_tensor((0,) if size is None else tuple(size), dtype=dtype)
     raise _refusal(args, kwargs)
 
 

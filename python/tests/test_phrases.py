@@ -414,10 +414,10 @@ def test_layers_name_the_dtypes_of_input_and_weight_or_bias() -> None:
         torch.nn.Linear(3, 2)(doubles)
     with refuses("expected m1 and m2 to have the same dtype, but got: double != float"):
         torch.nn.Linear(3, 2, bias=False)(doubles)
-    pixels = torch.zeros(1, 3, 8, 8, dtype=torch.uint8)
-    with refuses("Input type (unsigned char) and bias type (float) should be the same"):
+    pixels = torch.zeros(1, 3, 8, 8, dtype=torch.int64)
+    with refuses("Input type (long int) and bias type (float) should be the same"):
         torch.nn.Conv2d(3, 2, 3)(pixels)
-    with refuses("expected scalar type Byte but found Float"):
+    with refuses("expected scalar type Long but found Float"):
         torch.nn.Conv2d(3, 2, 3, bias=False)(pixels)
 
 

@@ -105,6 +105,18 @@ fn from_plain(object: &Bound<'_, PyAny>, warn: bool) -> PyResult<Option<Tensor>>
     tensor.map(Some).map_err(raise)
 }
 
+/// The error for an array whose elements have no dtype here.
+#[cold]
+fn no_dtype(array: &Bound<'_, PyAny>, typestr: String) -> PyErr {
+    let name = array
+        .getattr("dtype")
+        .and_then(|dtype| dtype.getattr("type")?.getattr("__name__")?.extract::<String>());
+    PyTypeError::new_err(format!(
+        "can't convert np.ndarray of type numpy.{}. The only supported types are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool.",
+        name.unwrap_or(typestr)
+    ))
+}
+
 /// A tensor over the array's memory.
 pub(crate) fn from_array(array: &Bound<'_, PyAny>, warn: bool) -> PyResult<Tensor> {
     if let Some(tensor) = from_plain(array, warn)? {
@@ -124,13 +136,7 @@ pub(crate) fn from_array(array: &Bound<'_, PyAny>, warn: bool) -> PyResult<Tenso
                 "given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not supported.",
             ));
         }
-        let name = array
-            .getattr("dtype")
-            .and_then(|dtype| dtype.getattr("type")?.getattr("__name__")?.extract::<String>());
-        return Err(PyTypeError::new_err(format!(
-            "can't convert np.ndarray of type numpy.{}. The only supported types are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool.",
-            name.unwrap_or(typestr)
-        )));
+        return Err(no_dtype(array, typestr));
     };
     let shape: Vec<i64> = field("shape")?.extract()?;
     let (address, readonly): (usize, bool) = field("data")?.extract()?;

@@ -370,6 +370,7 @@ def test_an_op_made_of_others_takes_no_fake(lib: Any) -> None:
 )
 def test_only_ops_with_new_results_take_a_gradient(lib: Any, schema: str) -> None:
     lib.define(schema)
+    assert str(torch.ops._test_lib.of.default._schema) == f"_test_lib::{schema}"
     with pytest.raises(RuntimeError, match="non-functional operator _test_lib::of"):
         library.register_autograd("_test_lib::of", lambda ctx, grad: grad)
     assert torch.ops._test_lib.of.default.backward is None

@@ -40,8 +40,9 @@ class Argument:
     is_written: bool = False
     is_kwarg_only: bool = False
     default: Any = field(default=_MISSING)
-    # The name of the memory that is written.
+    # The name of the memory that is written, or that a result shows.
     alias: str = "a"
+    is_shown: bool = False
 
     @property
     def has_default(self) -> bool:
@@ -56,7 +57,7 @@ class Argument:
     def __str__(self) -> str:
         # (Items that may be None say so behind the mark.)
         kind, maybe, _ = self.type.partition("?")
-        mark = f"({self.alias}!)" if self.is_written else ""
+        mark = f"({self.alias}!)" if self.is_written else f"({self.alias})" * self.is_shown
         brackets = "[]" if self.is_list else ""
         optional = "?" if self.is_optional else ""
         default = f"={_literal(self.default)}" if self.has_default else ""
@@ -216,6 +217,7 @@ def _argument(text: str, is_kwarg_only: bool) -> Argument:
         is_kwarg_only,
         default,
         (found["alias"] or "(a").strip("()").partition("!")[0].strip() or "a",
+        found["alias"] is not None,
     )
 
 

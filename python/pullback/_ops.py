@@ -55,6 +55,11 @@ class OpOverload:
         return known
 
     @property
+    def _defined_in_python(self) -> bool:
+        """Whether a program has defined it (`library._overload`)."""
+        return False
+
+    @property
     def _name(self) -> str:
         """As :meth:`name`."""
         return self.name()

@@ -355,3 +355,78 @@ def test_an_op_without_forward_rule_is_no_constant_to_jvp() -> None:
     x = torch.ones(2)
     with pytest.raises(NotImplementedError, match="implement the jvp function"):
         torch.func.jvp(without_jvp, (x,), (x,))
+
+
+def test_an_op_made_of_others_takes_no_fake(lib: Any) -> None:
+    lib.define("composed(Tensor x) -> Tensor")
+    lib.impl("composed", lambda x: x.sin(), "CompositeImplicitAutograd")
+    with pytest.raises(RuntimeError, match="kernel for CompositeImplicitAutograd"):
+        library.register_fake("_test_lib::composed", torch.empty_like)
+    assert torch.ops._test_lib.composed.default.fake is None
+
+
+@pytest.mark.parametrize(
+    "schema", ["of(Tensor(a) x) -> Tensor(a)", "of(Tensor x) -> ()", "of(Tensor(a!) x) -> Tensor"]
+)
+def test_only_ops_with_new_results_take_a_gradient(lib: Any, schema: str) -> None:
+    lib.define(schema)
+    assert str(torch.ops._test_lib.of.default._schema) == f"_test_lib::{schema}"
+    with pytest.raises(RuntimeError, match="non-functional operator _test_lib::of"):
+        library.register_autograd("_test_lib::of", lambda ctx, grad: grad)
+    assert torch.ops._test_lib.of.default.backward is None
+
+
+def test_what_is_written_is_named_in_a_sequence() -> None:
+    def copied(x: Tensor, unknown: Tensor) -> Tensor:
+        return x + unknown
+
+    schema = library.infer_schema(copied, mutates_args=["unknown"])
+    assert schema == "(Tensor x, Tensor(a1!) unknown) -> Tensor"
+    schema = library.infer_schema(copied, mutates_args="unknown")
+    assert schema == "(Tensor(a0!) x, Tensor(a1!) unknown) -> Tensor"
+    with pytest.raises(ValueError, match="or the string 'unknown', not the string 'x'"):
+        library.infer_schema(copied, mutates_args="x")
+    with pytest.raises(ValueError, match="in mutates_args were not found"):
+        library.infer_schema(copied, mutates_args={"y"})
+
+
+@pytest.mark.parametrize(
+    ("schema", "phrase"),
+    [
+        ("of(Tensor x) -> Wrong", "unknown type specifier: 'Wrong'"),
+        ("of(Tensor x) -> (Tensor", "expected )"),
+        ("of(int x=3, int y) -> Tensor", "Non-default positional argument follows default"),
+    ],
+)
+def test_a_wrong_schema_is_refused(lib: Any, schema: str, phrase: str) -> None:
+    with pytest.raises(RuntimeError, match=phrase.replace(")", r"\)")):
+        lib.define(schema)
+    assert not hasattr(torch.ops._test_lib, "of")
+    # (By name, arguments may come in any order.)
+    lib.define("of(int x=3, *, int y) -> (Tensor(a), int[2]?, Tensor[])")
+
+
+def test_results_of_kernels_are_of_the_types_in_the_schema(lib: Any) -> None:
+    x = torch.ones(2)
+    lib.define("one(Tensor x, str kind) -> Tensor")
+    lib.define("two(Tensor x, int n) -> (Tensor, Tensor?)")
+    lib.impl("one", lambda x, kind: {"tensor": x + 1, "none": None}.get(kind, kind), "CPU")
+    lib.impl("two", lambda x, n: (x + 1, None, x)[:n], "CPU")
+    one, two = torch.ops._test_lib.one, torch.ops._test_lib.two
+    assert one(x, "tensor").tolist() == [2, 2]
+    assert one(x, "none") is None
+    with pytest.raises(RuntimeError, match=r"cast str to Tensor: .* _test_lib::one"):
+        one(x, "a text")
+    first, second = two(x, 2)
+    assert first.tolist() == [2, 2]
+    assert second is None
+    with pytest.raises(RuntimeError, match=r"gave 1 result\(s\), its schema has 2"):
+        two(x, 1)
+    with pytest.raises(RuntimeError, match=r"gave 3 result\(s\), its schema has 2"):
+        two(x, 3)
+
+
+def test_ops_say_whether_a_program_has_defined_them(lib: Any) -> None:
+    lib.define("mine(Tensor x) -> Tensor")
+    assert torch.ops._test_lib.mine.default._defined_in_python
+    assert not torch.ops.aten.sin.default._defined_in_python

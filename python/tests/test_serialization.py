@@ -294,6 +294,20 @@ def test_the_byte_order_of_the_file_counts() -> None:
     assert torch.load(swapped).tolist() == [1, 2]
 
 
+def test_an_archive_says_by_which_version_it_is_read() -> None:
+    source = zipfile.ZipFile(io.BytesIO(written(torch.ones(2))))
+    for missing, phrase in [("version", "failed locating file version"), ("data.pkl", "data.pkl")]:
+        shorter = io.BytesIO()
+        with zipfile.ZipFile(shorter, "w") as archive:
+            for name in source.namelist():
+                if name != f"archive/{missing}":
+                    archive.writestr(name, source.read(name))
+        for weights_only in (True, False):
+            shorter.seek(0)
+            with pytest.raises(RuntimeError, match=phrase):
+                torch.load(shorter, weights_only=weights_only)
+
+
 def test_data_may_be_left_out() -> None:
     with torch.serialization.skip_data():
         data = written(torch.ones(3))

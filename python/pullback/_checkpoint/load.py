@@ -85,6 +85,7 @@ def _load_zip(
     f: Any, file: Any, map_location: Any, module: Any, mmap: bool, options: dict[str, Any]
 ) -> Any:
     with serialization._open_zipfile_reader(file) as archive:
+        _check_has_version(archive)
         if serialization._is_torchscript_zip(archive):
             _refuse_script(module is None)
         whole = _mapped(f) if mmap else None
@@ -94,6 +95,19 @@ def _load_zip(
             encoding = options["encoding"]
             return _weights_only_unpickler.load(data, 0, persistent_load, encoding)[0]
         return unpickler_of(module, io.BytesIO(data), persistent_load, options).load()
+
+
+def _check_has_version(archive: Any) -> None:
+    """Refuses an archive that does not say by which version of the format it is to be read.
+
+    The reader has refused versions that it does not know.
+    """
+    if not (archive.has_record("version") or archive.has_record(".data/version")):
+        raise RuntimeError(
+            "PytorchStreamReader failed locating file version: file not found. The archive does "
+            "not say which version of the format it has: it is damaged, or torch.save has not "
+            "written it"
+        )
 
 
 def _refuse_script(weights_only: bool) -> None:

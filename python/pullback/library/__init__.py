@@ -319,11 +319,12 @@ def _idle_devices() -> tuple[str, ...]:
 
 
 def _is_idle(key: str) -> bool:
-    """Whether it is a key of autocast, of quantized tensors or of devices that are never here."""
+    """Whether it is a key of autocast, or of tensors or devices that are never here."""
     from .._dispatch_key import DispatchKey
 
     is_named = key.startswith(("Autocast", "Quantized")) or key.endswith(_idle_devices())
-    return is_named and key in DispatchKey.__members__
+    # (Nor are there tensors of zeros without memory, which that key is for.)
+    return (is_named or key == "ZeroTensor") and key in DispatchKey.__members__
 
 
 def _is_of_absent_device(key: str) -> bool:
@@ -513,10 +514,17 @@ def register_fake(
         allow_override: whether it may replace one.
 
     Raises:
-        RuntimeError: if there is one already.
+        RuntimeError: if there is one already, and for an op that is made of others, which have
+            rules of their own.
     """
 
     def register(overload: CustomOverload, function: Any) -> None:
+        if "CompositeImplicitAutograd" in overload.kernels:
+            raise RuntimeError(
+                f"register_fake(...): the operator {overload.name()} has a kernel for "
+                "CompositeImplicitAutograd, which is made of other ops: it needs no fake impl, "
+                "those of the ops that it calls give shapes and dtypes"
+            )
         if overload.fake is not None and not allow_override:
             raise RuntimeError(
                 f"register_fake(...): the operator {overload.name()} already has an fake impl"
@@ -606,7 +614,8 @@ def get_ctx() -> Any:
         RuntimeError: always: sizes are numbers here, never symbols.
     """
     raise RuntimeError(
-        "get_ctx() can only be called inside of a fake impl of PyTorch's tracing, which is not here"
+        "get_ctx() can only be called inside of a fake impl of PyTorch's tracing, which is not "
+        "here: on the meta device an operator cannot have a result with data-dependent shape"
     )
 
 

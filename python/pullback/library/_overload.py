@@ -58,6 +58,11 @@ class CustomOverload(OpOverload):
         return list(self._tags)
 
     @property
+    def _defined_in_python(self) -> bool:
+        """Whether a program has defined it: always."""
+        return True
+
+    @property
     def overloadpacket(self) -> CustomPacket:  # type: ignore[override]
         """All overloads of the name."""
         from .. import ops
@@ -95,10 +100,11 @@ class CustomOverload(OpOverload):
         self, backward: Callable[..., Any], setup_context: Callable[..., Any] | None
     ) -> None:
         """The gradient rule."""
-        if self._parsed.is_mutable:
+        if not self._parsed.is_functional:
             raise RuntimeError(
                 f"Cannot register autograd formula for non-functional operator {self.name()} with "
-                f"schema {self._parsed}: only an operator that writes into no argument has one"
+                f"schema {self._parsed}: only an operator that writes into no argument and has "
+                "results, none of which shows the memory of an argument, has one"
             )
         self.backward, self.setup_context = backward, setup_context
         self._function = None
@@ -219,10 +225,12 @@ class CustomOverload(OpOverload):
         return tuple(args), kwargs
 
     def _checked(self, result: Any, values: list[Any]) -> Any:
-        """Refuses results that show the memory of arguments, or of each other.
+        """Refuses results of other types than the signature has, or of arguments' memory.
 
-        The graph would have one tensor twice, or writes into one would change the other unseen.
+        The graph would have one tensor twice, or writes into one would change the other unseen, so
+        that an op whose results are its own may give neither an argument nor one tensor twice.
         """
+        self._check_kinds(result)
         if not self.has_own_results:
             return result
         seen = list(_tensors(values))
@@ -235,6 +243,31 @@ class CustomOverload(OpOverload):
                 )
             seen.append(output)
         return result
+
+    def _check_kinds(self, result: Any) -> None:
+        """Refuses what is no tensor where the signature has one; None stands for no tensor."""
+        from .. import Tensor
+
+        returns = self._parsed.returns
+        if len(returns) < 2:
+            results = (result,) * len(returns)
+        elif isinstance(result, tuple | list) and len(result) == len(returns):
+            results = tuple(result)
+        else:
+            given = len(result) if isinstance(result, tuple | list) else 1
+            raise RuntimeError(
+                f"the kernel of {self.name()} gave {given} result(s), its schema has "
+                f"{len(returns)}: {self._parsed}"
+            )
+        for returned, value in zip(returns, results, strict=True):
+            kind = returned.partition(" ")[0]
+            if kind.partition("(")[0].rstrip("?") != "Tensor" or "[" in kind:
+                continue
+            if value is not None and not isinstance(value, Tensor):
+                raise RuntimeError(
+                    f"Unable to cast {type(value).__name__} to Tensor: that is what the kernel of "
+                    f"{self.name()} gave, whose schema is {self._parsed}"
+                )
 
 
 def _rule_for(rules: dict[type, Callable[..., Any]], kind: type) -> Callable[..., Any] | None:

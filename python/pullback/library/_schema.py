@@ -40,8 +40,9 @@ class Argument:
     is_written: bool = False
     is_kwarg_only: bool = False
     default: Any = field(default=_MISSING)
-    # The name of the memory that is written.
+    # The name of the memory that is written, or that a result shows.
     alias: str = "a"
+    is_shown: bool = False
 
     @property
     def has_default(self) -> bool:
@@ -56,7 +57,7 @@ class Argument:
     def __str__(self) -> str:
         # (Items that may be None say so behind the mark.)
         kind, maybe, _ = self.type.partition("?")
-        mark = f"({self.alias}!)" if self.is_written else ""
+        mark = f"({self.alias}!)" if self.is_written else f"({self.alias})" * self.is_shown
         brackets = "[]" if self.is_list else ""
         optional = "?" if self.is_optional else ""
         default = f"={_literal(self.default)}" if self.has_default else ""
@@ -86,6 +87,12 @@ class Schema:
     def is_mutable(self) -> bool:
         """Whether a call writes into arguments."""
         return any(argument.is_written for argument in self.arguments)
+
+    @property
+    def is_functional(self) -> bool:
+        """Whether it writes into nothing, and has results, all in memory of their own."""
+        shows = any("(" in returned for returned in self.returns)
+        return bool(self.returns) and not self.is_mutable and not shows
 
     def signature(self) -> str:
         """The part without the name."""
@@ -210,6 +217,7 @@ def _argument(text: str, is_kwarg_only: bool) -> Argument:
         is_kwarg_only,
         default,
         (found["alias"] or "(a").strip("()").partition("!")[0].strip() or "a",
+        found["alias"] is not None,
     )
 
 
@@ -233,9 +241,39 @@ def parse(text: str) -> Schema:
             is_kwarg_only = True
         else:
             arguments.append(_argument(part, is_kwarg_only))
+    _check_defaults(arguments)
     returned = found["to"].strip()
+    if returned.startswith("(") and not returned.endswith(")"):
+        raise RuntimeError(f"{text!r} is no schema: expected ) at the end of its results")
     inside = returned[1:-1] if returned.startswith("(") else returned
+    for part in split(inside):
+        _check_returned(part)
     return Schema(found["name"], found["overload"] or "", tuple(arguments), tuple(split(inside)))
+
+
+def _check_defaults(arguments: Sequence[Argument]) -> None:
+    """Refuses an argument without default behind one that has a default."""
+    is_open = True
+    for argument in arguments:
+        if not argument.is_kwarg_only and not argument.has_default and not is_open:
+            raise RuntimeError(
+                f"Non-default positional argument follows default argument: '{argument}' needs a "
+                "default, or a place before those that have one"
+            )
+        is_open = is_open and not argument.has_default
+
+
+_RESULT = re.compile(r"(?P<type>\w+)(\([^)]*\))?(\?|\[\d*\])*(\s+\w+)?$")
+
+
+def _check_returned(text: str) -> None:
+    """Refuses a result of a type that there is not."""
+    found = _RESULT.match(text)
+    if found is None or found["type"] not in {"Tensor", *_SCALARS, *_OTHERS}:
+        raise RuntimeError(
+            f"unknown type specifier: {text!r} is no result of a schema, as Tensor, int, Tensor[] "
+            "are"
+        )
 
 
 def _type_of(annotation: Any) -> tuple[str, bool, bool]:
@@ -263,6 +301,16 @@ def _type_of(annotation: Any) -> tuple[str, bool, bool]:
     )
 
 
+def type_text(annotation: Any) -> str:
+    """The type of an argument as a schema shows it: ``SymInt[]?``.
+
+    Raises:
+        ValueError: for a type that no schema has.
+    """
+    name, is_list, is_optional = _type_of(annotation)
+    return f"{name}{'[]' if is_list else ''}{'?' if is_optional else ''}"
+
+
 def infer(
     function: Callable[..., Any], mutates_args: str | Iterable[str], name: str | None = None
 ) -> str:
@@ -270,13 +318,20 @@ def infer(
 
     Raises:
         ValueError: for parameters without annotation or of unsupported types, for defaults of other
-            types, and for names in ``mutates_args`` that the function has not.
+            types, for names in ``mutates_args`` that the function has not, and for another text
+            than ``unknown`` there.
     """
+    if isinstance(mutates_args, str) and mutates_args != "unknown":
+        raise ValueError(
+            "mutates_args must either be a sequence of the names of the arguments that are mutated "
+            f"or the string 'unknown', not the string {mutates_args!r}"
+        )
+    is_unknown = isinstance(mutates_args, str)
     try:
         hints = typing.get_type_hints(function)
     except NameError as error:
         raise ValueError(f"infer_schema(func): an annotation is not known: {error}") from None
-    written = {mutates_args} if isinstance(mutates_args, str) else set(mutates_args)
+    written = set() if is_unknown else set(mutates_args)
     arguments = []
     for index, parameter in enumerate(inspect.signature(function).parameters.values()):
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -289,7 +344,7 @@ def infer(
             )
         kind, is_list, is_optional = _type_of(hints[parameter.name])
         is_tensor = kind.removesuffix("?") == "Tensor"
-        is_written = parameter.name in written or (written == {"unknown"} and is_tensor)
+        is_written = parameter.name in written or (is_unknown and is_tensor)
         if is_written and not is_tensor:
             raise ValueError(
                 f"infer_schema(func): Parameter {parameter.name} is in mutable_args but only "
@@ -308,7 +363,7 @@ def infer(
                 f"a{index}",
             )
         )
-    unknown = written - {argument.name for argument in arguments} - {"unknown"}
+    unknown = written - {argument.name for argument in arguments}
     if unknown:
         raise ValueError(
             f"infer_schema(func): {{{', '.join(map(repr, sorted(unknown)))}}} in mutates_args were "

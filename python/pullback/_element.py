@@ -40,6 +40,9 @@ def mapped(name: str, function: Callable[..., Any], first: Tensor, *others: Tens
     columns = [first.reshape(-1).tolist()]
     columns += [other.expand(first.shape).reshape(-1).tolist() for other in others]
     found = [function(*values) for values in zip(*columns, strict=True)]
+    for value in found:
+        if not any(hasattr(type(value), of) for of in ("__float__", "__complex__", "__index__")):
+            raise TypeError(f"{name}(): must be real number, not {type(value).__name__}")
     first.copy_(_C.tensor(found, dtype=first.dtype).reshape(first.shape))
     return first
 

@@ -368,7 +368,7 @@ def longs(*shape: int) -> torch.Tensor:
         (
             lambda a: torch._foreach_mul_([*a, torch.eye(2).to_sparse()], [*a, torch.ones(3)]),
             RuntimeError,
-            "",
+            "must match the size",
         ),
         (
             lambda a: torch._foreach_pow_([*a, torch.eye(2).to_sparse()], 0),

@@ -375,7 +375,7 @@ def test_dropout_of_what_all_examples_share_has_masks_of_its_own(p: float) -> No
     x = torch.ones(64)
     functions = (
         torch.nn.functional.dropout,
-        torch.nn.functional.alpha_dropout,
+        lambda t, p: torch.nn.functional.alpha_dropout(t, p, training=True),
         lambda t, p: torch.nn.functional.feature_alpha_dropout(t.view(8, 8), p, training=True),
         lambda t, p: torch.nn.functional.dropout1d(t.view(2, 32, 1), p),
     )

@@ -100,6 +100,9 @@ POSITIVE_WAVES = [flat(1e-3, 8), near(1), near(8), steep(1e-300, 1e-3), steep(8,
 EVERYWHERE = [flat(-9, 9), near(8), steep(1e-10, 1e4), steep(1e-10, 1e4, sign=-1), SMALL]
 ABOVE = [flat(1e-3, 9), near(1), steep(1e-300, 1e-3), steep(9, 700)]
 
+# Bounds of functions that are computed in single precision.
+SINGLES = {"erf": 0.75}
+
 CASES = [
     Case(
         "bessel_j0",
@@ -225,8 +228,8 @@ def test_values_are_within_the_bound(case: Case) -> None:
     function = getattr(torch.special, case.name)
     for dtype, x, bound in (
         (torch.float64, wide, case.bound),
-        # One rounding, and one of a number just beside the middle of two.
-        (torch.float32, singles[::3], 0.5 + 1e-6),
+        # One rounding, and one of a number just beside the middle of two; or what is documented.
+        (torch.float32, singles[::3], SINGLES.get(case.name, 0.5 + 1e-6)),
     ):
         values = function(torch.tensor(x.tolist(), dtype=dtype)).tolist()
         with mp.workdps(50):

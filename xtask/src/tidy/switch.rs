@@ -18,7 +18,7 @@ const FOLDERS: [&str; 4] = [
 ];
 
 /// The file and name of each shared atomic, and what changes it.
-const SHARED: [(&str, &str, &str); 38] = [
+const SHARED: [(&str, &str, &str); 40] = [
     ("crates/pullback/src/autograd/engine/branches.rs", "BRANCHES", SETTING),
     ("crates/pullback/src/autograd/engine/running.rs", "IDS", NUMBERS),
     ("crates/pullback/src/autograd/engine/task.rs", "IS_NUMBERING", "a backward that is watched"),
@@ -52,6 +52,8 @@ const SHARED: [(&str, &str, &str); 38] = [
         "BEGUN",
         "the next transform of a function; every new tensor keeps it, at the same cost whatever it is",
     ),
+    ("crates/pullback/src/dispatch/batch.rs", "FALLS_BACK", SETTING),
+    ("crates/pullback/src/dispatch/batch.rs", "WARNS", SETTING),
     ("crates/pullback/src/tensor/device.rs", "SIMULATED", SETTING),
     ("crates/pullback/src/tensor/memory.rs", "CACHED", MEMORY),
     ("crates/pullback/src/tensor/memory.rs", "CACHE_LIMIT", SETTING),

@@ -409,10 +409,9 @@ fn run(call: &BatchedCall<'_>) -> Result<Outputs> {
         Outcome::Batched(outputs) => wrapped(call, outputs)?,
         Outcome::Same(outputs) => outputs,
     };
-    // (What a view shows is as old as its tensor, also where autograd does not link them.)
-    if call.def.is(Traits::VIEW)
-        && let Some(Arg::Tensor(shown)) = call.args.first()
-    {
+    // (What shows the memory of a tensor is as old as it, also where autograd does not link them.)
+    let shows = call.def.schema().returns.first().is_some_and(|result| result.alias.is_some());
+    if shows && let Some(Arg::Tensor(shown)) = call.args.first() {
         outputs.as_slice().iter().for_each(|view| view.set_birth(shown.birth()));
     }
     Ok(outputs)

@@ -184,12 +184,34 @@ pub(crate) fn slices(
     dim: i64,
     index: &Tensor,
 ) -> Result<Outcome> {
+    slices_at(call, self_, dim, index, |index| Ok(index.clone()))
+}
+
+/// The rule of `index_fill`, whose negative indices are counted from the end.
+pub(crate) fn slices_from_either_end(
+    call: &BatchedCall<'_>,
+    self_: &Tensor,
+    dim: i64,
+    index: &Tensor,
+) -> Result<Outcome> {
+    let rows = if self_.ndim() == 0 { 1 } else { self_.shape()[wrap_dim(dim, self_.ndim())?] };
+    slices_at(call, self_, dim, index, |index| from_start(index, rows))
+}
+
+/// The rule of these ops, of which `counted` gives the indices of all examples as they count from the start.
+fn slices_at(
+    call: &BatchedCall<'_>,
+    self_: &Tensor,
+    dim: i64,
+    index: &Tensor,
+    counted: impl FnOnce(&Tensor) -> Result<Tensor>,
+) -> Result<Outcome> {
     let number = call.tensor_named("value");
     if self_.ndim() == 0 || call.is_batched(number) {
         return one_by_one(call);
     }
     if call.is_batched(index) {
-        return slices_of_each(call, self_, dim, index);
+        return slices_of_each(call, self_, dim, index, counted);
     }
     let mut values = dims::shifted(call, self_.ndim())?;
     values.set("index", index.clone());
@@ -204,6 +226,7 @@ fn slices_of_each(
     self_: &Tensor,
     dim: i64,
     index: &Tensor,
+    counted: impl FnOnce(&Tensor) -> Result<Tensor>,
 ) -> Result<Outcome> {
     let dim = wrap_dim(dim, self_.ndim())?;
     let (size, rows, count) = (call.size, self_.shape()[dim], index.numel());
@@ -212,7 +235,7 @@ fn slices_of_each(
     if index.ndim() > 1 || index.dtype() != DType::I64 || !source.is_none_or(fits) {
         return one_by_one(call);
     }
-    let places = from_start(&call.front(index)?.reshape(&[size, count])?, rows)?;
+    let places = counted(&call.front(index)?.reshape(&[size, count])?)?;
     if are_outside(&places, rows)? {
         // (Refused as it is without batch.)
         return one_by_one(call);

@@ -82,7 +82,7 @@ pub(crate) fn nll_loss(
 ) -> Result<Outcome> {
     let has_first = logs.ndim() >= 2;
     let classes = logs.shape().get(usize::from(has_first)).copied().unwrap_or(0);
-    if !weight.is_none_or(|weight| weight.shape() == [classes])
+    if weight.is_some_and(|weight| weight.shape() != [classes])
         || !(NONE..=SUM).contains(&reduction)
         || logs.ndim() == 0
         || target.ndim() + 1 != logs.ndim()

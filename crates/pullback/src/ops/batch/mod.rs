@@ -30,8 +30,8 @@ pub(crate) use image::{
 };
 pub(crate) use index::{
     among, bags, bucketize, embedding, embedding_backward, fill, fill_diagonal, fill_number, index,
-    index_put, index_select, is_number_among, masked_fill, one_hot, slices, sparse_result, take,
-    values_at,
+    index_put, index_select, is_number_among, masked_fill, one_hot, slices, slices_from_either_end,
+    sparse_result, take, values_at,
 };
 pub(crate) use loss::{
     ctc_loss, ctc_loss_backward, elementwise_loss, multi_margin_loss, nll_loss, nll_loss_backward,

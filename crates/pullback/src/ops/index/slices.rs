@@ -145,7 +145,7 @@ impl IndexCopy {
 #[op(
     "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
     inplace = method, narrow_floats,
-    not_differentiable(index), batch = slices(self, dim, index)
+    not_differentiable(index), batch = slices_from_either_end(self, dim, index)
 )]
 impl IndexFillScalar {
     fn meta(self_: &Tensor, dim: i64, index: &Tensor, value: Scalar) -> Result<TensorSpec> {
@@ -202,7 +202,7 @@ fn stand_in(dtype: DType) -> Scalar {
     inplace = method, narrow_floats,
     checks_sharing,
     node = "IndexFillBackward1",
-    not_differentiable(index), batch = slices(self, dim, index)
+    not_differentiable(index), batch = slices_from_either_end(self, dim, index)
 )]
 impl IndexFill {
     fn meta(self_: &Tensor, dim: i64, index: &Tensor, value: &Tensor) -> Result<TensorSpec> {

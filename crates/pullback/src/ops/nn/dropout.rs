@@ -278,13 +278,13 @@ impl DropoutMask {
     /// Draws the mask: the factor of the input, and the term that is added to it.
     fn draw(&self, input: &Tensor, p: f64) -> Result<(Tensor, Option<Tensor>)> {
         // The mask of a complex input is real.
-        let kept = if self.whole_channels {
+        let like = if self.whole_channels {
             channels_of(input)?
         } else {
             input.empty_like_with(Some(input.dtype().to_real()), None, None, None, None)?
         };
-        // (Not in place: under `vmap` each example of an input that is not batched may have a mask of its own.)
-        let kept = kept.bernoulli_p(1.0 - p)?;
+        let kept = drawn_like(&like, 1.0 - p)?;
+        drop(like);
         if !self.alpha {
             return Ok((kept.div_(&Tensor::wrapped(1.0 - p)?)?, None));
         }
@@ -294,6 +294,22 @@ impl DropoutMask {
         let shift = shift.add_(&Tensor::wrapped(SATURATION * a * p)?)?;
         Ok((kept.mul_(&Tensor::wrapped(a)?)?, Some(shift)))
     }
+}
+
+/// A tensor with the shape and strides of `like` that is 1 with probability `p`, else 0. Drawn in the order of its memory, as
+/// PyTorch draws masks in place. (Not in place: under `vmap` each example may have a mask of its own, also of a `like` that is
+/// not batched.)
+fn drawn_like(like: &Tensor, p: f64) -> Result<Tensor> {
+    if like.is_contiguous() {
+        return like.bernoulli_p(p);
+    }
+    let mut order: Dims = (0..like.ndim() as i64).collect();
+    order.sort_by_key(|&dim| std::cmp::Reverse(like.strides()[dim as usize]));
+    let mut places: Dims = order.clone();
+    for (place, &dim) in order.iter().enumerate() {
+        places[dim as usize] = place as i64;
+    }
+    like.permute(&order)?.bernoulli_p(p)?.permute(&places)
 }
 
 /// Whether the result is the input: nothing is dropped, or there are no elements.

@@ -12,27 +12,39 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Examples in a batch.
 const SIZE: i64 = 3;
 
-/// Ops that go through the examples one by one, for some of their arguments at least: histograms, bags, bounds in tensors, and
-/// fused gradients of norms, grids and recurrent networks, in whose place gradients of examples are made of plain ops.
-const ONE_BY_ONE: [&str; 28] = [
+/// Ops that go through the examples one by one, for some of their arguments at least: histograms, bags, bounds in tensors,
+/// indices outside of a tensor (which an example refuses), layers of recurrent networks with weights of each example (in whose
+/// place the public functions use batched products), and fused gradients of norms, grids and recurrent networks, in whose place
+/// gradients of examples are made of plain ops.
+const ONE_BY_ONE: [&str; 38] = [
     "_batch_norm_backward",
     "_embedding_bag",
     "_embedding_bag_dense_backward",
     "_embedding_bag_forward_only",
     "_grid_sampler_backward",
     "_group_norm_backward",
+    "_gru_layer",
+    "_gru_step",
     "_histogramdd_bin_edges",
     "_histogramdd_from_bin_cts",
     "_histogramdd_from_bin_tensors",
     "_layer_norm_backward",
     "_linear_indices",
+    "_lstm_layer",
+    "_lstm_step",
     "_rms_norm_backward",
+    "_rnn_layer",
     "_rnn_layer_backward",
+    "_rnn_step",
     "as_strided_scatter",
     "histc",
     "histogram.bin_ct",
     "histogram.bins_tensor",
+    "index_add",
+    "index_copy",
+    "index_fill.int_Scalar",
     "index_fill.int_Tensor",
+    "index_reduce",
     "index_select",
     "linalg_pinv.atol_rtol_tensor",
     "linspace.Scalar_Tensor",

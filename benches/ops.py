@@ -30,7 +30,7 @@ from op_table.row import Row, rows
 from op_table.table import function_of, table
 
 # The ratio to PyTorch's time that an op may have, by number of elements.
-GOALS = {1_000_000: 1.5, 10: 0.5}
+GOALS = {1_000_000: 1.2, 10: 0.4}
 WORST = 30
 DTYPES = ("f32", "f64", "i64", "c64", "bool")
 

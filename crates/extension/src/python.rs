@@ -83,7 +83,7 @@ static OWN: Own = Own(UnsafeCell::new(Definition {
 static TABLE: AtomicPtr<Table> = AtomicPtr::new(null_mut());
 
 /// What the function by which Python initializes a module returns; null in a process that is no Python, and with an exception
-/// where objects do not have the heads of [`Definition`]: in free-threaded builds, which alone export `PyUnstable_Module_SetGIL`.
+/// where the heads of objects are not those of the definition here: in free-threaded builds, which alone export `PyUnstable_Module_SetGIL`.
 pub fn definition(table: &'static Table) -> *mut c_void {
     TABLE.store(std::ptr::from_ref(table).cast_mut(), Ordering::Release);
     if found(c"PyUnstable_Module_SetGIL").is_some() {

@@ -405,7 +405,7 @@ def set_single_level_autograd_function_allowed(allowed: bool, /) -> None:
 
 def _is_vmap_fallback_enabled() -> bool:
     """Whether a call without batching rule goes through the examples one by one."""
-    return _C._vmap_has_fallback()
+    return _C._is_vmap_fallback_enabled()
 
 
 def _set_vmap_fallback_enabled(enabled: bool, /) -> None:
@@ -414,7 +414,7 @@ def _set_vmap_fallback_enabled(enabled: bool, /) -> None:
     Args:
         enabled: False for ``RuntimeError`` instead.
     """
-    _C._vmap_set_fallback(enabled)
+    _C._set_vmap_fallback_enabled(enabled)
 
 
 def _set_vmap_fallback_warning_enabled(enabled: bool, /) -> None:

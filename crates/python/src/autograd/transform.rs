@@ -90,20 +90,22 @@ fn _vmap_unwrapped<'py>(py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResult<
 fn _vmap_fallen_back() -> Vec<String> {
     pullback::dispatch::batch::fallen_back()
 }
-/// Whether a call without batching rule goes through the examples one by one, and lets it (or not).
+/// Whether a call without batching rule goes through the examples one by one.
 #[pyfunction]
-fn _vmap_has_fallback() -> bool {
+fn _is_vmap_fallback_enabled() -> bool {
     pullback::dispatch::batch::is_fallback_enabled()
 }
+/// Lets calls without batching rule go through the examples one by one, or refuses them, on all threads.
 #[pyfunction]
-fn _vmap_set_fallback(enabled: bool) {
+fn _set_vmap_fallback_enabled(enabled: bool) {
     pullback::dispatch::batch::set_fallback_enabled(enabled);
 }
-/// Whether an op that does so warns when it first does, and lets it (or not).
+/// Whether an op without batching rule warns when it is first called within `vmap`.
 #[pyfunction]
 fn _debug_only_are_vmap_fallback_warnings_enabled() -> bool {
     pullback::dispatch::batch::is_fallback_warning_enabled()
 }
+/// Turns the warnings of ops without batching rule on or off, on all threads.
 #[pyfunction]
 fn _debug_only_display_vmap_fallback_warnings(enabled: bool) {
     pullback::dispatch::batch::set_fallback_warning_enabled(enabled);
@@ -113,7 +115,7 @@ fn _debug_only_display_vmap_fallback_warnings(enabled: bool) {
 fn _vmap_begin_numbers(known: Vec<u64>) {
     batch::begin_numbers(known);
 }
-/// Ends that; gives all numbers.
+/// Ends what the last `_vmap_begin_numbers` began; returns the numbers of all levels that were opened since.
 #[pyfunction]
 fn _vmap_end_numbers() -> Vec<u64> {
     batch::end_numbers()
@@ -253,8 +255,8 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(_vmap_level, module)?)?;
     module.add_function(wrap_pyfunction!(_vmap_unwrapped, module)?)?;
     module.add_function(wrap_pyfunction!(_vmap_fallen_back, module)?)?;
-    module.add_function(wrap_pyfunction!(_vmap_has_fallback, module)?)?;
-    module.add_function(wrap_pyfunction!(_vmap_set_fallback, module)?)?;
+    module.add_function(wrap_pyfunction!(_is_vmap_fallback_enabled, module)?)?;
+    module.add_function(wrap_pyfunction!(_set_vmap_fallback_enabled, module)?)?;
     module
         .add_function(wrap_pyfunction!(_debug_only_are_vmap_fallback_warnings_enabled, module)?)?;
     module.add_function(wrap_pyfunction!(_debug_only_display_vmap_fallback_warnings, module)?)?;

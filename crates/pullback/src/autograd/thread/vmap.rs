@@ -57,12 +57,12 @@ pub fn end_numbers() -> Vec<u64> {
 pub(in crate::autograd) struct NumberGuard(());
 
 impl NumberGuard {
-    /// As [`begin_numbers`].
+    /// Begins a log whose first levels have the numbers `known`.
     pub(in crate::autograd) fn begin(known: Vec<u64>) -> NumberGuard {
         begin_numbers(known);
         NumberGuard(())
     }
-    /// As [`end_numbers`].
+    /// Ends the log; returns the numbers of all its levels.
     pub(in crate::autograd) fn end(self) -> Vec<u64> {
         std::mem::forget(self);
         end_numbers()
